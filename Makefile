@@ -1,0 +1,56 @@
+# Every target makes what it needs: a fresh machine with Python 3.11+, pip and make is enough.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+RUN ?= runs/demo
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast lint types docs bench build clean
+
+help: ## Show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of packages: a second call installs nothing.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[report]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.dev
+	$(PIP) -e '.[docs]'
+	@touch $@
+
+demo: $(VENV)/.demo ## Compare the eight methods on the embedded digits data and write a report
+	$(BIN)/unseen bench digits --out $(RUN)
+	$(BIN)/unseen report $(RUN) --html $(RUN)/report.html
+
+test: $(VENV)/.dev ## Run the whole test suite
+	$(BIN)/python -m pytest
+
+test-fast: $(VENV)/.dev ## Run the tests that take less than about ten seconds each
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(VENV)/.dev ## Check style and formatting with ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev ## Check types with mypy
+	$(BIN)/mypy
+
+docs: $(VENV)/.docs ## Build the documentation into site/, warnings are errors
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.dev ## Run all speed benchmarks and print their ratios
+	$(BIN)/python -m benchmarks
+
+build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
+	$(BIN)/python -m build
+
+clean: ## Remove everything that make created
+	rm -rf $(VENV) runs site dist

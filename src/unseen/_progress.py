@@ -1,0 +1,60 @@
+"""Progress on stderr: a bar in a terminal, a readable line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Advance = Callable[[int, str], None]  # (how many steps are done now, what was done)
+
+
+@contextmanager
+def progress(total: int, what: str, *, unit: str = "steps", quiet: bool = False) -> Iterator[Advance]:
+    """Show how far a long job is; yields ``advance(n, text)``.
+
+    In a terminal a rich bar with time left; in a log one line at most every ten seconds; nothing when quiet.
+    """
+    if quiet:
+        yield lambda n, text: None
+    elif sys.stderr.isatty():
+        with _bar(total, what, unit) as advance:
+            yield advance
+    else:
+        yield _log_lines(total, what, unit)
+
+
+@contextmanager
+def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[text]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total, text="")
+        yield lambda n, text: bar.update(task, advance=n, text=text)
+
+
+def _log_lines(total: int, what: str, unit: str, every: float = 10.0) -> Advance:
+    start = last = time.monotonic()
+    done = 0
+
+    def advance(n: int, text: str) -> None:
+        nonlocal done, last
+        done += n
+        now = time.monotonic()
+        if n and (done >= total or now - last >= every):
+            last = now
+            left = (now - start) / done * (total - done)
+            note = f", about {left:.0f} s left" if done < total else f" in {now - start:.1f} s"
+            print(f"{what}: {done}/{total} {unit}{note} {text}".rstrip(), file=sys.stderr, flush=True)
+
+    return advance

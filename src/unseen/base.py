@@ -1,0 +1,297 @@
+"""What every method shares: a class description in, one row of a linear classifier out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unseen.errors import UnseenError, did_you_mean
+
+BLOCK = 4096  # rows that are held in a second form (scaled, scored) at any moment
+FloatArray = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Training:
+    """The training samples as a method sees them: features, class indices, seen prototypes.
+
+    ``X`` stays as it was given (perhaps memory-mapped); scaled rows exist one block or batch at a time.
+    """
+
+    X: FloatArray  # (samples, features)
+    y: NDArray[np.intp]  # (samples,), row of S
+    S: FloatArray  # (seen classes, attributes)
+    normalize: str | None = "l2"
+
+    def rows(self, index: slice | NDArray[np.intp]) -> FloatArray:
+        """Return the chosen rows of X, scaled, as a new array."""
+        return scale_rows(self.X[index], self.normalize)
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, NDArray[np.intp]]]:
+        """Yield (scaled rows, class indices) block by block, in order."""
+        for block in row_blocks(len(self.y), size):
+            yield self.rows(block), self.y[block]
+
+
+def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
+    """Yield slices that cover ``range(n)`` in order."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def scale_rows(X: FloatArray, normalize: str | None) -> FloatArray:
+    """Return X with rows of unit length (``"l2"``) or as it is (``None``); a zero row stays zero.
+
+    Dividing by the largest value first keeps features of 1e30 or 1e-30 from over- or underflowing.
+
+    >>> scale_rows(np.array([[3.0, 4.0], [0.0, 0.0]]), "l2")
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    if normalize is None:
+        return X
+    largest = np.abs(X).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1
+    X = X / largest
+    norm = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+    norm[norm == 0] = 1
+    X /= norm
+    return X
+
+
+def split_prototypes(prototypes: Any, y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
+    """Return (class labels, prototype rows) from an array, a DataFrame, or None for one-hot rows."""
+    if prototypes is None:
+        classes = np.unique(y)
+        return classes, np.eye(len(classes))
+    S = np.asarray(prototypes, dtype=np.float64)
+    if S.ndim != 2 or 0 in S.shape:
+        raise UnseenError(
+            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
+        )
+    if not np.isfinite(S).all():
+        row, column = np.argwhere(~np.isfinite(S))[0]
+        raise UnseenError(f"prototypes[{row}, {column}] is {S[row, column]}, expected a finite number.")
+    index = getattr(prototypes, "index", None)
+    classes = np.arange(len(S)) if index is None else np.asarray(index)
+    if len(np.unique(classes)) < len(classes):
+        raise UnseenError("prototypes names a class twice. Pass one prototype row per class.")
+    return classes, S
+
+
+def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return for every label its position in ``classes``; a label without a class is refused by name."""
+    order = np.argsort(classes)
+    try:
+        position = order[np.searchsorted(classes, y, sorter=order).clip(max=len(classes) - 1)]
+        unknown = classes[position] != y
+    except TypeError:  # strings against integers
+        unknown = np.ones(len(y), dtype=bool)
+    if np.any(unknown):
+        raise UnseenError(_unknown_label(y[np.flatnonzero(unknown)[0]], classes))
+    return position
+
+
+def _unknown_label(label: Any, classes: NDArray[Any]) -> str:
+    if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
+        return (
+            f"prototypes has {len(classes)} rows but y names class {label} "
+            f"(labels must be 0..{len(classes) - 1}). Pass one prototype row per class."
+        )
+    near = did_you_mean(str(label), map(str, classes))
+    return f"y names class {str(label)!r}, which has no prototype.{near} Pass one prototype row per class."
+
+
+class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
+    """Base of all methods: ``f(x, c) = x . coef_[c] + intercept_[c]``.
+
+    A method learns ``mapping_`` from the seen classes alone. The classifier row of *any* class is then a
+    function of its prototype ``s``: ``coef = features_of(s) @ mapping_``, so a new class needs no training.
+
+    A subclass stores its parameters in ``__init__``, and overrides ``_solve_path`` (and, where they
+    differ, ``_class_features`` and ``_intercepts``). See ``docs/adding_a_method.md``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        All class labels, seen and unseen, in the order of the prototypes.
+    prototypes_ : ndarray of shape (n_classes, n_attributes)
+        Their descriptions.
+    seen_ : ndarray of bool, shape (n_classes,)
+        Which classes had training samples.
+    mapping_ : ndarray of shape (n_class_features, n_features)
+        What was learnt.
+    coef_, intercept_ : ndarray of shapes (n_classes, n_features) and (n_classes,)
+        The linear classifier over all classes, for rows scaled as ``normalize`` says.
+    """
+
+    # parameters that one factorisation (or one stacked training) serves together
+    _path: ClassVar[tuple[str, ...]] = ("alpha",)
+    # the values that selection tries when the user names none
+    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    # True when a fit depends on random_state
+    stochastic: ClassVar[bool] = False
+
+    prototypes: Any
+    normalize: str | None
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    # ---- what a method defines -------------------------------------------------------------------
+
+    def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
+        """Yield ``mapping_`` for each model; the models differ only in the parameters in ``_path``.
+
+        It may also set further fitted attributes (``n_iter_``, ...) on each model before it yields.
+        """
+        raise NotImplementedError
+
+    def _class_features(self, S: FloatArray) -> FloatArray:
+        """Return the factor of ``mapping_`` for prototypes S; the prototypes themselves by default."""
+        return S
+
+    def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
+        """Return the intercept of each class; 0 by default."""
+        return np.zeros(len(S), dtype=coef.dtype)
+
+    # ---- what users call ------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from samples X (n_samples, n_features) with labels y; unseen classes have no sample."""
+        for _ in self._fit_models([self], X, y):
+            pass
+        return self
+
+    def fit_path(self, X: Any, y: Any, params: Iterable[Mapping[str, Any]]) -> Iterator[Self]:
+        """Yield one fitted classifier per parameter setting, at the cost of about one fit.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As in ``fit``.
+        params : iterable of dict
+            Settings as ``set_params`` takes them, for instance ``[{"alpha": 0.1}, {"alpha": 1.0}]``.
+        """
+        models = [clone(self).set_params(**setting) for setting in params]
+        yield from self._fit_models(models, X, y)
+
+    def similarity(self, X: Any) -> FloatArray:
+        """Return the score of every sample for every class, (n_samples, n_classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        coef = self.coef_.astype(X.dtype, copy=False).T  # (features, classes)
+        scores = np.empty((len(X), len(self.classes_)), dtype=X.dtype)
+        for block in row_blocks(len(X)):
+            np.matmul(scale_rows(X[block], self.normalize), coef, out=scores[block])
+        scores += self.intercept_.astype(X.dtype, copy=False)
+        return scores
+
+    def predict(self, X: Any, candidates: Any = None) -> NDArray[Any]:
+        """Return the best class of every sample, among ``candidates`` (class labels) or all classes."""
+        scores = self.similarity(X)
+        if candidates is None:
+            return self.classes_[scores.argmax(axis=1)]
+        chosen = encode_labels(np.asarray(candidates), self.classes_)
+        return self.classes_[chosen[scores[:, chosen].argmax(axis=1)]]
+
+    def add_classes(self, prototypes: Any, classes: Any = None) -> Self:
+        """Add classes by their descriptions alone: one more row each, no training.
+
+        Parameters
+        ----------
+        prototypes : DataFrame indexed by class label, or array of shape (n_new, n_attributes)
+        classes : array-like of shape (n_new,), optional
+            Their labels; needed for an array unless labels are integers, which are then counted on.
+        """
+        check_is_fitted(self)
+        labels, S = split_prototypes(prototypes, np.empty(0))
+        if S.shape[1] != self.prototypes_.shape[1]:
+            raise UnseenError(
+                f"The new prototypes have {S.shape[1]} attributes, expected {self.prototypes_.shape[1]} "
+                "as in the prototypes of the fitted classes."
+            )
+        if classes is not None:
+            labels = np.asarray(classes)
+        elif not hasattr(prototypes, "index"):
+            labels = self._next_labels(len(S))
+        known = np.isin(labels, self.classes_)
+        if known.any():
+            raise UnseenError(
+                f"Class {str(labels[known][0])!r} is already known. Give the new class another name."
+            )
+        return self._append_classes(labels, S)
+
+    # ---- the machinery behind them ----------------------------------------------------------------
+
+    def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
+        """Fit all models on the same samples, those that differ only in ``_path`` together."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=1)
+        check_classification_targets(y)
+        for model in models:
+            model._check_parameters()
+        classes, S = split_prototypes(self.prototypes, y)
+        index = encode_labels(y, classes)
+        seen = np.bincount(index, minlength=len(classes)) > 0
+        y_seen = (np.cumsum(seen) - 1)[index]
+        groups: dict[Any, list[Self]] = {}
+        for model in models:
+            model._adopt(self, classes, S, seen)
+            groups.setdefault(model._group(), []).append(model)
+        solutions = {
+            key: group[0]._solve_path(Training(X, y_seen, S[seen], group[0].normalize), group)
+            for key, group in groups.items()
+        }
+        for model in models:
+            yield model._set_mapping(next(solutions[model._group()]))
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense; subclasses add their own."""
+        if self.normalize not in ("l2", None):
+            raise UnseenError(f"Got normalize={self.normalize!r}, but expected 'l2' or None.")
+        alpha = getattr(self, "alpha", 0.0)
+        if not (isinstance(alpha, Real) and 0 <= alpha < np.inf):
+            raise UnseenError(f"Got alpha={alpha!r}, but expected a finite number of at least 0.")
+
+    def _group(self) -> tuple[tuple[str, str], ...]:
+        """Return what two models must share to be solved together."""
+        free = {"prototypes", *self._path}
+        return tuple((k, repr(v)) for k, v in sorted(self.get_params(deep=False).items()) if k not in free)
+
+    def _adopt(self, other: Self, classes: NDArray[Any], S: FloatArray, seen: NDArray[np.bool_]) -> None:
+        self.n_features_in_ = other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
+        self.classes_, self.prototypes_, self.seen_ = classes, S, seen
+        self.training_prototypes_ = S[seen]
+
+    def _set_mapping(self, mapping: FloatArray) -> Self:
+        self.mapping_ = mapping
+        self.coef_, self.intercept_ = self._rows(self.prototypes_)
+        return self
+
+    def _rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the classifier rows (coef, intercept) of the classes with prototypes S."""
+        coef = self._class_features(S).astype(self.mapping_.dtype, copy=False) @ self.mapping_
+        return coef, self._intercepts(S, coef)
+
+    def _next_labels(self, n: int) -> NDArray[Any]:
+        if self.classes_.dtype.kind not in "iu":
+            raise UnseenError("The classes have names: pass classes=[...], one name per new prototype.")
+        return np.arange(n) + self.classes_.max() + 1
+
+    def _append_classes(self, labels: NDArray[Any], S: FloatArray) -> Self:
+        coef, intercept = self._rows(S)
+        self.classes_ = np.concatenate([self.classes_, labels])
+        self.prototypes_ = np.concatenate([self.prototypes_, S])
+        self.seen_ = np.concatenate([self.seen_, np.zeros(len(S), dtype=bool)])
+        self.coef_ = np.concatenate([self.coef_, coef])
+        self.intercept_ = np.concatenate([self.intercept_, intercept])
+        return self

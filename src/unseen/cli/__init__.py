@@ -1,0 +1,42 @@
+"""The command ``unseen``: one thin module per subcommand, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from unseen import __version__
+from unseen.errors import UnseenError
+
+# Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
+COMMANDS: tuple[str, ...] = ()
+
+
+class _Commands(click.Group):
+    """Subcommands found by name, imported on first use: nothing heavy before it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"unseen.cli.{name.replace('-', '_')}")
+        return module.command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; what the user got wrong becomes one line and exit code 2."""
+        try:
+            return super().invoke(ctx)
+        except UnseenError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(2)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="unseen")
+def main() -> None:
+    """Zero-shot and generalized zero-shot learning: one classifier over old and new classes."""

@@ -1,0 +1,43 @@
+"""Fixtures shared by all tests: the command, and real data where it can be found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def find_data() -> Path | None:
+    """Return the folder of real data: $UNSEEN_DATA, else ../shared/data beside the project, else None."""
+    for candidate in (os.environ.get("UNSEEN_DATA"), ROOT.parent / "shared" / "data"):
+        if candidate and Path(candidate).is_dir():
+            return Path(candidate)
+    return None
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with xlsa17, paper_splits and images; the test skips where it is absent."""
+    folder = find_data()
+    if folder is None:
+        pytest.skip("no real data: set UNSEEN_DATA to a folder with xlsa17/, paper_splits/ and images/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run():
+    """Run ``unseen ...`` in a process of its own; returns the completed process with text output."""
+
+    def call(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **options.pop("env", {})}
+        command = [sys.executable, "-m", "unseen", *map(str, arguments)]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=600, **options
+        )
+
+    return call
