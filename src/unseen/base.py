@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -257,7 +256,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         if self.normalize not in ("l2", None):
             raise UnseenError(f"Got normalize={self.normalize!r}, but expected 'l2' or None.")
         alpha = getattr(self, "alpha", 0.0)
-        if not (isinstance(alpha, Real) and 0 <= alpha < np.inf):
+        if not (isinstance(alpha, int | float | np.integer | np.floating) and 0 <= alpha < np.inf):
             raise UnseenError(f"Got alpha={alpha!r}, but expected a finite number of at least 0.")
 
     def _group(self) -> tuple[tuple[str, str], ...]:
