@@ -1,0 +1,46 @@
+"""Accuracies, the harmonic mean, and what they do with classes that have no sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unseen.errors import UnseenError
+from unseen.metrics import accuracy, harmonic_mean, sample_weights
+
+
+def test_every_present_class_weighs_the_same():
+    y = np.array([0, 0, 0, 0, 3, 7, 7])
+    predicted = np.array([0, 0, 0, 1, 3, 0, 0])
+    assert accuracy(y, predicted) == pytest.approx((75 + 100 + 0) / 3)
+    assert accuracy(y, predicted, weights="per-sample") == pytest.approx(100 * 4 / 7)
+
+
+def test_all_right_is_exactly_one_hundred():
+    y = np.repeat(np.arange(7), np.arange(1, 8))  # thirds and sevenths, which floats cannot add up exactly
+    assert accuracy(y, y) == 100.0
+    assert accuracy(y, y, weights="per-sample") == 100.0
+
+
+def test_labels_may_be_names():
+    assert accuracy(["cat", "cat", "dog"], ["cat", "dog", "dog"]) == 75.0
+
+
+def test_no_sample_is_an_error_not_nan():
+    with pytest.raises(UnseenError, match="no sample"):
+        accuracy([], [])
+
+
+def test_a_wrong_word_is_answered_with_the_right_one():
+    with pytest.raises(UnseenError, match="Did you mean 'per-class'"):
+        accuracy([0], [0], weights="perclass")
+
+
+def test_weights_do_not_depend_on_the_order_of_samples():
+    y = np.random.default_rng(0).integers(0, 50, 10_000)
+    assert sample_weights(y).sum() == sample_weights(y[::-1])[::-1].sum()
+
+
+def test_harmonic_mean_of_nothing_is_zero():
+    assert harmonic_mean(0.0, 0.0) == 0.0
+    np.testing.assert_allclose(harmonic_mean(np.array([0.0, 50.0]), np.array([80.0, 50.0])), [0.0, 50.0])
