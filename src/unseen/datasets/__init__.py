@@ -1,0 +1,104 @@
+"""Data sets by name or path, all through ``load``: a table of formats, each a module of its own."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from unseen.datasets.dataset import ZeroShotDataset
+from unseen.datasets.own import is_folder, is_npz
+from unseen.datasets.xlsa17 import is_xlsa17
+from unseen.errors import UnseenError, did_you_mean
+
+__all__ = ["ZeroShotDataset", "load"]
+
+_SIZES = ("n_samples", "n_features", "n_classes", "n_attributes", "random_state")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where data comes from: the function that loads it and the options that it takes."""
+
+    loader: str  # module:function
+    options: tuple[str, ...] = ()
+
+
+# name -> generator of the data
+EMBEDDED = {
+    "digits": Source("unseen.datasets.digits:load_digits"),
+    "synthetic": Source("unseen.datasets.synthetic:load_synthetic", _SIZES),
+}
+# the first format whose test accepts the path reads it
+FORMATS: tuple[tuple[Callable[[Path], bool], Source], ...] = (
+    (is_npz, Source("unseen.datasets.own:load_npz", ("prototypes", "unseen_classes"))),
+    (is_xlsa17, Source("unseen.datasets.xlsa17:load_xlsa17", ("features", "split_dir"))),
+    (is_folder, Source("unseen.datasets.own:load_folder", ("prototypes", "unseen_classes"))),
+)
+
+
+def load(
+    name_or_path: str | PathLike[str],
+    *,
+    features: str = "res101",
+    split_dir: str | PathLike[str] | None = None,
+    prototypes: str | PathLike[str] | None = None,
+    unseen_classes: list[str] | tuple[str, ...] | None = None,
+    require_features: bool = True,
+    **generator_options: Any,
+) -> ZeroShotDataset:
+    """Return a data set by name or path.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        ``digits``, ``synthetic``, an xlsa17 folder, a ``.npz``, or a folder with ``features.npy``.
+    features : str
+        Name of the feature file in an xlsa17 folder.
+    split_dir : path, optional
+        Another folder with ``att_splits.mat`` and class lists, for an xlsa17 folder.
+    prototypes : path, optional
+        A CSV with class descriptions, for your own data.
+    unseen_classes : sequence of str, optional
+        Names of the unseen classes, for your own data.
+    require_features : bool
+        False to get the description of a data set that is not complete (see its ``missing``).
+    **generator_options
+        Sizes and ``random_state`` for ``synthetic``.
+
+    Examples
+    --------
+    >>> load("synthetic", n_samples=200, n_features=16, random_state=1).X.shape
+    (200, 16)
+    """
+    path = Path(name_or_path)
+    embedded = str(name_or_path) in EMBEDDED
+    source = EMBEDDED[str(name_or_path)] if embedded else _find_format(path)
+    given = {"split_dir": split_dir, "prototypes": prototypes, "unseen_classes": unseen_classes}
+    options = {name: value for name, value in given.items() if value is not None} | generator_options
+    for name in options:
+        if name not in source.options:
+            known = ", ".join(source.options) or "no options"
+            raise UnseenError(f"{name_or_path} does not take {name}=; it takes {known}.")
+    if "features" in source.options:
+        options["features"] = features
+    module, _, function = source.loader.partition(":")
+    loader = getattr(importlib.import_module(module), function)
+    data: ZeroShotDataset = loader(**options) if embedded else loader(path, **options)
+    if require_features and data.missing:
+        raise UnseenError(data.missing[0])
+    return data
+
+
+def _find_format(path: Path) -> Source:
+    for accepts, source in FORMATS:
+        if accepts(path):
+            return source
+    known = ", ".join(EMBEDDED)
+    raise UnseenError(
+        f"{path} is no data set: expected {known}, an xlsa17 folder, a .npz file, or a folder with "
+        f"features.npy.{did_you_mean(str(path), EMBEDDED)}"
+    )

@@ -1,0 +1,268 @@
+"""A zero-shot data set: samples of some classes, descriptions of all, and which classes are unseen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unseen.base import BLOCK, FloatArray, row_blocks
+from unseen.errors import UnseenError, did_you_mean
+
+Indices = NDArray[np.intp]
+ClassFolds = tuple[tuple[Indices, Indices], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroShotDataset:
+    """Features, labels, class descriptions and the official split; checked once, when it is made.
+
+    Parameters
+    ----------
+    name : str
+        How tables call it.
+    X : array or memory map of shape (n_samples, n_features), or None
+        Features; None when only the description was asked for and the feature file is missing.
+    y : ndarray of intp, shape (n_samples,), or None
+        Row of ``prototypes`` of every sample.
+    prototypes : ndarray of shape (n_classes, n_attributes)
+        One description per class, seen or unseen. No columns when they are missing.
+    class_names : tuple of str
+    unseen : ndarray of bool, shape (n_classes,)
+        The classes that no method may train on.
+    attribute_names : tuple of str, optional
+    trainval, test_seen, test_unseen : ndarray of intp, optional
+        The official split, as sample indices.
+    class_folds : tuple of (train classes, validation classes), optional
+        Validation folds as class indices, where the data set comes with them.
+    sample_names : ndarray of str, optional
+        What identifies a sample in other people's files, for instance its image file.
+    files : tuple of Path
+        What it was read from.
+    missing : tuple of str
+        What a complete data set would need, in words for the user.
+    truth : object, optional
+        What generated the data, where that is known.
+
+    Examples
+    --------
+    >>> from unseen.datasets import load
+    >>> digits = load("digits")
+    >>> digits.X.shape, digits.prototypes.shape
+    ((1797, 64), (10, 7))
+    >>> [name for name, unseen in zip(digits.class_names, digits.unseen) if unseen]
+    ['3', '4', '6']
+    """
+
+    name: str
+    X: Any
+    y: Any
+    prototypes: FloatArray
+    class_names: tuple[str, ...]
+    unseen: NDArray[np.bool_]
+    attribute_names: tuple[str, ...] | None = None
+    trainval: Indices | None = None
+    test_seen: Indices | None = None
+    test_unseen: Indices | None = None
+    class_folds: ClassFolds | None = None
+    sample_names: NDArray[np.str_] | None = None
+    files: tuple[Path, ...] = ()
+    missing: tuple[str, ...] = ()
+    truth: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_classes(self)
+        _check_labels(self)
+        _check_split(self)
+        if self.X is not None:
+            check_finite(self.X)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """The classes that have training samples."""
+        return ~self.unseen
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples; from the split when features and labels are missing."""
+        if self.y is not None:
+            return len(self.y)
+        parts = [part for part in (self.trainval, self.test_seen, self.test_unseen) if part is not None]
+        return 1 + max((int(part.max()) for part in parts if len(part)), default=-1)
+
+    @cached_property
+    def checksums(self) -> dict[str, str]:
+        """The sha256 of every file that it was read from."""
+        return {str(path): _file_sha256(path) for path in self.files}
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hex digits that change with anything that determines results."""
+        digest = hashlib.sha256()
+        for part in (*self._content(), self.prototypes, self.unseen, *self._split_arrays()):
+            digest.update(np.ascontiguousarray(part).data)
+        digest.update("\0".join(self.class_names).encode())
+        return digest.hexdigest()[:16]
+
+    def _content(self) -> Iterable[NDArray[Any]]:
+        """Yield the file checksums, or the samples themselves where there is no file."""
+        for value in self.checksums.values():
+            yield np.frombuffer(value.encode(), dtype=np.uint8)
+        if not self.files:
+            yield from (self.X[block] for block in row_blocks(len(self.X)))
+            yield self.y
+
+    def _split_arrays(self) -> Iterable[NDArray[Any]]:
+        folds = [part for fold in self.class_folds or () for part in fold]
+        optional = (self.trainval, self.test_seen, self.test_unseen)
+        return [*(part for part in optional if part is not None), *folds]
+
+
+def class_positions(names: Iterable[str], class_names: tuple[str, ...], what: str) -> Indices:
+    """Return the index of every name in ``class_names``; ``what`` says where the names come from."""
+    position = {name: index for index, name in enumerate(class_names)}
+    found = []
+    for name in names:
+        if name not in position:
+            near = did_you_mean(name, class_names)
+            raise UnseenError(f"{what} names class {name!r}, which has no prototype.{near}")
+        found.append(position[name])
+    return np.array(found, dtype=np.intp)
+
+
+def class_mask(index: Iterable[int] | Indices, n_classes: int) -> NDArray[np.bool_]:
+    """Return the mask over all classes that is True at ``index``."""
+    mask = np.zeros(n_classes, dtype=bool)
+    mask[np.asarray(index, dtype=np.intp)] = True
+    return mask
+
+
+def as_features(X: NDArray[Any]) -> FloatArray:
+    """Return X itself when it is float32 or float64, else one float32 copy.
+
+    >>> as_features(np.ones((1, 2), dtype=np.float16)).dtype
+    dtype('float32')
+    """
+    if X.ndim != 2 or 0 in X.shape:
+        raise UnseenError(f"The features have shape {X.shape}, expected (samples, features).")
+    if X.dtype.kind not in "fiub":
+        raise UnseenError(f"The features are of type {X.dtype}, expected numbers.")
+    if X.dtype in (np.float32, np.float64):
+        return X
+    return X.astype(np.float32)
+
+
+def check_finite(X: FloatArray) -> None:
+    """Refuse NaN and infinity, with their number and the first place."""
+    bad, first = 0, ""
+    for block in row_blocks(len(X), BLOCK):
+        rows = np.asarray(X[block])
+        finite = np.isfinite(rows)
+        if finite.all():
+            continue
+        if not bad:
+            row, column = np.argwhere(~finite)[0]
+            first = f"the first is {rows[row, column]} at sample {block.start + row}, feature {column}"
+        bad += int(finite.size - np.count_nonzero(finite))
+    if bad:
+        raise UnseenError(
+            f"The features hold {bad} value(s) that are NaN or infinite; {first}. "
+            "Remove these samples or fill the values in."
+        )
+
+
+# ---- the checks ----------------------------------------------------------------------------------
+
+
+def _check_classes(data: ZeroShotDataset) -> None:
+    S, names = data.prototypes, data.class_names
+    if S.ndim != 2 or len(S) != len(names):
+        raise UnseenError(
+            f"prototypes has shape {S.shape} but there are {len(names)} class names. "
+            "Pass one prototype row per class."
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        raise UnseenError(f"Class {twice!r} is listed twice. Give every class a name of its own.")
+    if not np.isfinite(S).all():
+        row, column = np.argwhere(~np.isfinite(S))[0]
+        raise UnseenError(
+            f"The prototype of class {names[row]!r} is {S[row, column]} at attribute {column}, "
+            "expected a finite number."
+        )
+    _check_class_counts(data)
+
+
+def _check_class_counts(data: ZeroShotDataset) -> None:
+    n_unseen = int(data.unseen.sum())
+    n_seen = len(data.unseen) - n_unseen
+    if n_seen < 2:
+        raise UnseenError(f"There are {n_seen} seen classes, expected at least two to train on.")
+    if n_unseen == 1:
+        name = data.class_names[int(np.flatnonzero(data.unseen)[0])]
+        raise UnseenError(
+            f"Only class {name!r} is unseen, expected at least two unseen classes, or none (then add the "
+            "class to the fitted model by its description)."
+        )
+
+
+def _check_labels(data: ZeroShotDataset) -> None:
+    if data.y is None:
+        return
+    n_classes = len(data.class_names)
+    if data.X is not None and len(data.X) != len(data.y):
+        raise UnseenError(
+            f"There are {len(data.X)} rows of features but {len(data.y)} labels. Pass one label per row."
+        )
+    if len(data.y) and not 0 <= data.y.min() <= data.y.max() < n_classes:
+        wrong = data.y[(data.y < 0) | (data.y >= n_classes)][0]
+        raise UnseenError(
+            f"prototypes has {n_classes} rows but y names class {wrong} (labels must be 0..{n_classes - 1}). "
+            "Pass one prototype row per class."
+        )
+
+
+def _check_split(data: ZeroShotDataset) -> None:
+    parts = {"trainval": False, "test_seen": False, "test_unseen": True}
+    owner = np.full(data.n_samples, "", dtype="U11")
+    for part, of_unseen in parts.items():
+        index = getattr(data, part)
+        if index is None:
+            continue
+        _check_part(data, part, index, of_unseen)
+        taken = index[owner[index] != ""]
+        if len(taken):
+            raise UnseenError(
+                f"Sample {taken[0]} is in both {owner[taken[0]]} and {part}. A sample belongs to one part."
+            )
+        owner[index] = part
+
+
+def _check_part(data: ZeroShotDataset, part: str, index: Indices, of_unseen: bool) -> None:
+    if len(index) and not 0 <= index.min() <= index.max() < data.n_samples:
+        wrong = index[(index < 0) | (index >= data.n_samples)][0]
+        raise UnseenError(f"{part} names sample {wrong}, but there are {data.n_samples} samples.")
+    if len(np.unique(index)) < len(index):
+        values, counts = np.unique(index, return_counts=True)
+        raise UnseenError(f"{part} names sample {values[counts > 1][0]} twice.")
+    if data.y is None:
+        return
+    misplaced = index[data.unseen[data.y[index]] != of_unseen]
+    if len(misplaced):
+        name = data.class_names[data.y[misplaced[0]]]
+        kind = "seen" if of_unseen else "unseen"
+        raise UnseenError(
+            f"{part} holds sample {misplaced[0]} of class {name!r}, which is {kind}. "
+            "Unseen classes may appear in test_unseen only, seen classes everywhere else."
+        )
+
+
+def _file_sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
