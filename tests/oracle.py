@@ -61,3 +61,22 @@ def inner_point(low, high):
     if math.isinf(low):
         return 0.0 if math.isinf(high) else high - 1
     return low + 1 if math.isinf(high) else (low + high) / 2
+
+
+# ---- pictures: every crop cut and mirrored by hand -------------------------------------------------------
+
+
+def crops_of_picture(file, resize, size, crops, mean, std):
+    """The crops of a picture as the paper describes them, channel by channel."""
+    import numpy as np
+    from PIL import Image, ImageOps
+
+    picture = Image.open(file).convert("RGB").resize((resize, resize), Image.Resampling.BILINEAR)
+    far, middle = resize - size, (resize - size) // 2
+    places = [(0, 0), (far, 0), (0, far), (far, far), (middle, middle)] if crops == 10 else [(middle, middle)]
+    cut = [picture.crop((left, top, left + size, top + size)) for left, top in places]
+    if crops == 10:
+        cut += [ImageOps.mirror(crop) for crop in cut]
+    return [
+        [(np.array(crop.getchannel(c)) / 255 - mean[c]) / std[c] for c in range(3)] for crop in cut
+    ]  # (crops, 3, size, size)

@@ -1,0 +1,75 @@
+"""What image backbones and text encoders share: opening an ONNX file and finding its inputs by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unseen.errors import UnseenError, did_you_mean, need_extra
+
+
+def open_session(file: Path, provider: str = "cpu", threads: int | None = None) -> Any:
+    """Return an ONNX Runtime session for a model file."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise need_extra("onnxruntime", "images", "Running an ONNX model") from None
+    if not file.is_file():
+        raise UnseenError(f"There is no file {str(file)!r}. Give the path of a model in ONNX format.")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads or 0
+    name = _find_provider(provider, onnxruntime.get_available_providers())
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=[name])
+    except Exception as error:  # ONNX Runtime has one exception class per status code
+        raise UnseenError(f"{str(file)!r} is not a model that can be run: {one_line(error)}") from error
+
+
+def run_session(session: Any, file: Path, output: str, fed: dict[str, Any]) -> Any:
+    """Return one output of a model; lack of memory is a ``MemoryError``, anything else the user's error."""
+    try:
+        return session.run([output], fed)[0]
+    except Exception as error:  # one exception class per status code
+        if "alloc" in str(error):
+            raise MemoryError(str(error)) from error
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in fed.items())
+        raise UnseenError(f"{file.name} cannot run on {shapes}: {one_line(error)}") from error
+
+
+def find_output(session: Any, name: str | None, file: Path) -> str:
+    """Return the output that is named, or the first with two dimensions, or the first."""
+    entries = session.get_outputs()
+    if name is not None:
+        return find_named(entries, name, f"{file.name} has no output").name
+    return next((entry for entry in entries if len(entry.shape) == 2), entries[0]).name
+
+
+def find_named(entries: Sequence[Any], name: str, problem: str) -> Any:
+    """Return the input or output of this name."""
+    known = {entry.name: entry for entry in entries}
+    if name not in known:
+        raise UnseenError(f"{problem} {name!r}, only {', '.join(known)}.{did_you_mean(name, known)}")
+    return known[name]
+
+
+def signature(entries: Sequence[Any]) -> str:
+    """Return the inputs of a model in words."""
+    return ", ".join(f"{entry.name} ({entry.type}, shape {tuple(entry.shape)})" for entry in entries)
+
+
+def one_line(error: Exception) -> str:
+    """Return a message without its line breaks."""
+    return " ".join(str(error).split())
+
+
+def _find_provider(name: str, available: Sequence[str]) -> str:
+    short = {full.removesuffix("ExecutionProvider").lower(): full for full in available}
+    wanted = name.lower().removesuffix("executionprovider")
+    if wanted not in short:
+        raise UnseenError(
+            f"Unknown execution provider {name!r}: this ONNX Runtime has {', '.join(short)}."
+            f"{did_you_mean(wanted, short)}"
+        )
+    return short[wanted]

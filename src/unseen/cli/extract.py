@@ -1,0 +1,116 @@
+"""``unseen extract``: pictures to features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from unseen.features import Extraction, Preprocessing
+
+
+class Triple(click.ParamType):
+    """Three numbers separated by commas, one per colour channel."""
+
+    name = "R,G,B"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        try:
+            numbers = tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            numbers = ()
+        if len(numbers) != 3:
+            self.fail(f"{value!r}, expected three numbers separated by commas.", param, ctx)
+        return numbers
+
+
+@click.command(epilog="Example: unseen extract photos --backbone resnet50.onnx --crops 10 --out birds.npz")
+@click.argument("images", type=click.Path(path_type=Path))
+@click.option(
+    "--backbone", required=True, type=click.Path(path_type=Path), help="Image network, ONNX format."
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="FILE.npz, or a folder for features.npy and labels.csv.",
+)
+@click.option(
+    "--crops", type=click.Choice(["1", "10"]), default="1", show_default=True, help="Crops per picture."
+)
+@click.option(
+    "--resize", type=int, help="Both sides before cropping. [default: size; 256/224 of it for ten crops]"
+)
+@click.option("--size", type=int, help="Side of a crop. [default: as the backbone says, else 224]")
+@click.option("--layout", type=click.Choice(["NCHW", "NHWC"]), help="[default: as the backbone says]")
+@click.option("--input", help="Name of the backbone's input. [default: as the backbone says]")
+@click.option("--output", help="Name of the output to use. [default: the first with two dimensions]")
+@click.option("--mean", type=Triple(), help="Mean per channel, of 0..1. [default: ImageNet's]")
+@click.option("--std", type=Triple(), help="Standard deviation per channel. [default: ImageNet's]")
+@click.option("--provider", default="cpu", show_default=True, help="Execution provider of ONNX Runtime.")
+@click.option("--threads", type=click.IntRange(1), help="Threads. [default: one per processor]")
+@click.option("--strict", is_flag=True, help="Stop at the first picture that cannot be read.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def command(
+    images: Path,
+    backbone: Path,
+    out: Path,
+    crops: str,
+    resize: int | None,
+    size: int | None,
+    layout: str | None,
+    input: str | None,
+    output: str | None,
+    mean: tuple[float, float, float] | None,
+    std: tuple[float, float, float] | None,
+    provider: str,
+    threads: int | None,
+    strict: bool,
+    quiet: bool,
+) -> None:
+    """Turn pictures into features with an image network.
+
+    IMAGES is a folder of class folders, a folder of pictures, or a list file with one `path` or
+    `path,class` per line. A picture is turned upright, converted to RGB, resized to a square, cropped, and
+    scaled with mean and standard deviation. The same command continues what was interrupted.
+    """
+    from unseen.backbone import Backbone
+    from unseen.features import IMAGENET_MEAN, IMAGENET_STD, Preprocessing, extract
+
+    network = Backbone(
+        backbone,
+        input=input,
+        output=output,
+        size=size,
+        layout=layout,
+        provider=provider,
+        threads=threads,
+    )
+    steps = Preprocessing(network.size, int(crops), resize, mean or IMAGENET_MEAN, std or IMAGENET_STD)
+    try:
+        done = extract(images, network, out, preprocessing=steps, threads=threads, strict=strict, quiet=quiet)
+    except KeyboardInterrupt:
+        click.echo("Interrupted. The same command continues from here.", err=True)
+        raise
+    click.echo(_summary(done, steps), err=True)
+
+
+def _summary(done: Extraction, steps: Preprocessing) -> str:
+    crops = "one crop" if steps.crops == 1 else "the mean of ten crops"
+    classes = f" of {len(done.class_names)} classes" if done.class_names else ""
+    resumed = f" ({done.n_resumed} of them from before)" if done.n_resumed else ""
+    lines = [f"could not read {name}: {reason}" for name, reason in done.unreadable.items()]
+    if lines:
+        lines.append(
+            f"left out {len(lines)} of {done.shape[0] + len(lines)} pictures (--strict stops instead)"
+        )
+    lines.append(
+        f"wrote {done.out}: {done.shape[0]} pictures{classes}{resumed}, {done.shape[1]} features each, "
+        f"{crops} of {steps.size} x {steps.size} after resizing to {steps.sides[0]} x {steps.sides[0]}, "
+        f"{done.pictures_per_second:.1f} pictures/s"
+    )
+    return "\n".join(lines)
