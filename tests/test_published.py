@@ -1,0 +1,70 @@
+"""The transcribed tables agree with the averages and sums that the paper prints itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from unseen.benchmark.published import Experiment, recognise, scores, splits, variances
+from unseen.methods import METHODS
+
+DATASETS = ("CUB", "AwA2", "SUN", "aPY")
+SETTINGS = ("none", "calibrated", "calibrated+lambda")
+# the "Average" rows of the paper: Xian et al. (six methods), then ours (eight methods, three settings)
+AVERAGES = {
+    "CUB": (25.9, 28.5, 41.1, 42.2),
+    "AwA2": (16.2, 28.2, 56.7, 57.1),
+    "SUN": (18.0, 21.3, 28.8, 29.2),
+    "aPY": (7.3, 15.7, 32.1, 31.8),
+}
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_averages_over_the_methods_are_those_the_paper_prints(dataset):
+    ours = scores(Experiment(dataset, "proposed"))
+    xian = scores(Experiment(dataset, "proposed"), "xian")
+    columns = [[xian.get((m, "none", "per_class")) for m in METHODS]]
+    columns += [[ours[m, s, "per_class"] for m in METHODS] for s in SETTINGS]
+    printed = [xian["average", "none", "per_class"], *(ours["average", s, "per_class"] for s in SETTINGS)]
+    for column, stored, expected in zip(columns, printed, AVERAGES[dataset], strict=True):
+        values = [score.mean for score in column if score]
+        assert stored.mean == expected
+        assert sum(values) / len(values) == pytest.approx(expected, abs=0.0501)  # printed with one decimal
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_cell_of_the_tables_is_there(dataset):
+    cells = {"zsl", *SETTINGS}
+    assert {(m, s, "per_class") for m in METHODS for s in cells} <= scores(
+        Experiment(dataset, "proposed")
+    ).keys()
+    assert {m for m, s, _ in scores(Experiment(dataset, "standard"))} == set(METHODS)
+    ten = scores(Experiment(dataset, "proposed", 10))
+    assert len(ten) == 8 * 5
+    assert all(0 < ten[m, "ausuc", "per_sample"].mean < 1 for m in METHODS)
+    for split in ("standard", "proposed"):
+        xian = scores(Experiment(dataset, split), "xian")
+        assert {m for m, s, _ in xian if s == "zsl"} == set(METHODS) - {"linear-vs", "linear-sv"}
+        assert all(score.std is None for score in xian.values())
+    assert variances(dataset)[0] < variances(dataset)[1]
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("split", ["standard", "proposed"])
+def test_the_parts_of_every_split_add_up_to_the_data_set(dataset, split):
+    folds = splits(dataset, split)
+    assert [fold["fold"] for fold in folds] == [1, 2, 3]
+    for fold in folds:
+        parts = ("train", "seen_val", "seen_test_train", "val", "seen_test_val", "test")
+        assert sum(fold[part] for part in parts) == fold["total"]
+        assert sum(fold[f"{p}_classes"] for p in ("train", "val", "test")) == fold["total_classes"]
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("split", ["standard", "proposed"])
+def test_a_split_is_recognised_by_its_sizes(dataset, split):
+    fold = splits(dataset, split)[0]
+    sizes = {key: fold[key] for key in ("total", "test", "val_classes")}
+    assert recognise(dataset.upper(), "res101", **sizes) == Experiment(dataset, split, 1)
+    assert recognise(dataset, "res50_10crop", **sizes) == Experiment(dataset, split, 10)
+    assert recognise("FLO", "res101", **sizes) is None
+    assert recognise(dataset, "res101", **{**sizes, "test": 7}) is None
