@@ -1,0 +1,245 @@
+"""The memory of a bench: one SQLite file in the run folder, one row per finished run.
+
+A run is keyed by a hash of everything that determines it, so a second bench finds what the first has done and
+repeats nothing. The write-ahead log lets readers look while a bench writes, and two benches share one folder:
+each row arrives whole or not at all, and the first result of a run stays.
+
+Tables (all documents are JSON text):
+
+settings  key, description    what was measured on (see unseen.benchmark.setting)
+runs      key, setting, method, seed, result, digest, finished    (result: see unseen.benchmark.protocol)
+failures  key, setting, method, seed, error, details, happened    removed once the run succeeds
+commands  started, command         every command that wrote here: arguments, versions, machine
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from unseen.errors import UnseenError
+
+FILE_NAME = "runs.sqlite"
+_VERSION = 1  # of the tables, kept in PRAGMA user_version
+_BUSY_MS = 60_000  # how long to wait for another process that is writing
+_TABLES = """
+CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, description TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS runs (
+    key TEXT PRIMARY KEY, setting TEXT NOT NULL REFERENCES settings (key), method TEXT NOT NULL,
+    seed INTEGER NOT NULL, result TEXT NOT NULL, digest TEXT NOT NULL, finished TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS failures (
+    key TEXT PRIMARY KEY, setting TEXT NOT NULL REFERENCES settings (key), method TEXT NOT NULL,
+    seed INTEGER NOT NULL, error TEXT NOT NULL, details TEXT NOT NULL, happened TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS commands (started TEXT NOT NULL, command TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What names one run: its key, the setting it belongs to, the method and the seed."""
+
+    key: str
+    setting: str
+    method: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ended in an error: one line for people, the traceback for the curious."""
+
+    run: Run
+    error: str
+    details: str
+    happened: str
+
+
+def fingerprint(document: Mapping[str, Any]) -> str:
+    """Return a short hash of a JSON-able document; equal content gives an equal hash.
+
+    >>> fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1})
+    True
+    """
+    return _digest(json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False))[:32]
+
+
+class Store:
+    """The runs of one folder; a context manager.
+
+    Parameters
+    ----------
+    folder : path
+        The run folder; ``runs.sqlite`` lies in it.
+    create : bool, default=False
+        Make the folder and the file when they are not there; otherwise their absence is an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder, create=True) as store:
+    ...     store.add_setting("s", {"dataset": "digits"})
+    ...     store.add_result(Run("k", "s", "sae", 0), {"zsl": 1.0})
+    ...     store.results("s")
+    [{'zsl': 1.0}]
+    """
+
+    def __init__(self, folder: str | Path, *, create: bool = False) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / FILE_NAME
+        if not create and not self.path.is_file():
+            raise UnseenError(
+                f"{self.folder} has no {FILE_NAME}. Name the folder that a bench wrote (--out)."
+            )
+        with _user_errors(self.path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(self.path, timeout=_BUSY_MS / 1000, isolation_level=None)
+            self._prepare()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; a store cannot be used afterwards."""
+        self._connection.close()
+
+    # ---- writing --------------------------------------------------------------------------------
+
+    def add_setting(self, key: str, description: Mapping[str, Any]) -> None:
+        """Remember what the runs of a setting are measured on; the first description stays."""
+        self._write(("INSERT OR IGNORE INTO settings VALUES (?, ?)", (key, _dump(description))))
+
+    def add_result(self, run: Run, result: Mapping[str, Any]) -> None:
+        """Keep the result of a finished run and forget its earlier failure; the first result stays."""
+        text = _dump(result)
+        row = (run.key, run.setting, run.method, run.seed, text, _digest(text), _now())
+        self._write(
+            ("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row),
+            ("DELETE FROM failures WHERE key = ?", (run.key,)),
+        )
+
+    def add_failure(self, run: Run, error: str, details: str) -> None:
+        """Keep the error of a run, unless somebody has finished it meanwhile."""
+        row = (run.key, run.setting, run.method, run.seed, error, details, _now(), run.key)
+        self._write(
+            (
+                "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
+                "WHERE NOT EXISTS (SELECT 1 FROM runs WHERE key = ?)",
+                row,
+            )
+        )
+
+    def add_command(self, command: Mapping[str, Any]) -> None:
+        """Keep what was asked, for the reader who wants to do it again."""
+        self._write(("INSERT INTO commands VALUES (?, ?)", (_now(), _dump(command))))
+
+    # ---- reading --------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Return the description of every setting, by key, in the order they came."""
+        rows = self._read("SELECT key, description FROM settings ORDER BY rowid")
+        return {key: json.loads(text) for key, text in rows}
+
+    def has(self, key: str) -> bool:
+        """Return whether a run is finished."""
+        return bool(self._read("SELECT 1 FROM runs WHERE key = ?", key))
+
+    def results(self, setting: str) -> list[dict[str, Any]]:
+        """Return the results of a setting, oldest first; a damaged row is an error."""
+        query = "SELECT key, result, digest FROM runs WHERE setting = ? ORDER BY rowid"
+        return [self._checked(*row) for row in self._read(query, setting)]
+
+    def result(self, key: str) -> dict[str, Any]:
+        """Return the result of one finished run."""
+        (row,) = self._read("SELECT key, result, digest FROM runs WHERE key = ?", key)
+        return self._checked(*row)
+
+    def runs(self) -> list[tuple[Run, str]]:
+        """Return every finished run with the time it was stored, oldest first."""
+        rows = self._read("SELECT key, setting, method, seed, finished FROM runs ORDER BY rowid")
+        return [(Run(*row[:4]), row[4]) for row in rows]
+
+    def failures(self) -> list[Failure]:
+        """Return every run that has failed and not been finished since."""
+        query = "SELECT key, setting, method, seed, error, details, happened FROM failures ORDER BY rowid"
+        return [Failure(Run(*row[:4]), *row[4:]) for row in self._read(query)]
+
+    def commands(self) -> list[dict[str, Any]]:
+        """Return every command that wrote here, oldest first, each with the time it ``started``."""
+        rows = self._read("SELECT started, command FROM commands ORDER BY rowid")
+        return [{"started": started, **json.loads(text)} for started, text in rows]
+
+    def check(self) -> None:
+        """Refuse a damaged file: SQLite's own check, then the digest of every result."""
+        found = [text for (text,) in self._read("PRAGMA integrity_check")]
+        if found != ["ok"]:
+            raise UnseenError(f"{self.path} is damaged: {found[0]}. Move it away and run the bench again.")
+        for row in self._read("SELECT key, result, digest FROM runs"):
+            self._checked(*row)
+
+    # ---- the connection -------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > _VERSION:
+            raise UnseenError(f"{self.path} was written by a newer unseen (format {version}). Update unseen.")
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")  # a stored run survives a power cut too
+        if version < _VERSION:
+            self._connection.executescript(
+                f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = {_VERSION};COMMIT;"
+            )
+
+    def _write(self, *statements: tuple[str, Iterable[Any]]) -> None:
+        """Run statements as one transaction."""
+        with _user_errors(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for sql, values in statements:
+                    self._connection.execute(sql, tuple(values))
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with _user_errors(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def _checked(self, key: str, text: str, digest: str) -> dict[str, Any]:
+        if _digest(text) != digest:
+            raise UnseenError(f"{self.path} is damaged: the result of run {key} is not what was stored.")
+        return json.loads(text)
+
+
+@contextmanager
+def _user_errors(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with the file into one clear line."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise UnseenError(
+            f"Cannot use {path}: {error}. What is stored stays; make room or give another folder with --out."
+        ) from error
+
+
+def _dump(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"), allow_nan=False)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
