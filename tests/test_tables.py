@@ -1,0 +1,126 @@
+"""The tables show what the runs gave, what was published, and the difference, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from fake_runs import description, result
+from unseen.benchmark.published import Experiment, scores
+from unseen.benchmark.summary import summarise
+from unseen.benchmark.tables import FORMATS, paper_tables, print_tables
+from unseen.methods import METHODS
+
+CUB = {
+    "name": "CUB, proposed split, res101",
+    "published": {"dataset": "CUB", "split": "proposed", "crops": 1},
+}
+
+
+def published_again(**changes):
+    """A summary whose runs give exactly the paper's means on CUB."""
+    known = scores(Experiment("CUB", "proposed"))
+    steps = ("none", "calibrated", "calibrated+lambda")
+    runs = [
+        result(
+            m, zsl=known[m, "zsl", "per_class"].mean, h=tuple(known[m, s, "per_class"].mean for s in steps)
+        )
+        for m in METHODS
+    ]
+    return summarise(description(**CUB, **changes), runs)
+
+
+def column(table, quantity, source):
+    return next(c for c in table.columns if (c.quantity, c.source) == (quantity, source))
+
+
+def test_mean_and_standard_deviation_over_the_seeds():
+    summary = summarise(
+        description(), [result("sje", 1, zsl=52.0), result("sje", 0, zsl=48.0), result("sae")]
+    )
+    assert list(summary["methods"]) == ["sje", "sae"]  # the paper's order
+    sje = summary["methods"]["sje"]
+    assert sje["zsl"]["per_class"] == {"mean": 50.0, "std": 2.0}
+    assert sje["gzsl"]["calibrated+lambda"]["U"]["per_sample"] == {"mean": 36.0, "std": 0.0}
+    assert sje["ausuc"]["per_sample"] == {"mean": 0.26, "std": 0.0}
+    assert [run["seed"] for run in sje["runs"]] == [0, 1]
+    assert sje["seconds"] == 3.0
+    assert json.loads(json.dumps(summary)) == summary
+
+
+def test_averages_beside_the_paper_are_those_it_prints():
+    zsl, gzsl, both = paper_tables(published_again())
+    for step, average in (("none", 28.5), ("calibrated", 41.1), ("calibrated+lambda", 42.2)):
+        assert round(column(gzsl, step, "here").average.mean, 1) == pytest.approx(average, abs=0.11)
+        assert column(gzsl, step, "here").average == column(gzsl, step, "paper").average
+        assert column(gzsl, step, "diff. paper").average.mean == pytest.approx(0)
+    assert round(column(gzsl, "none", "xian").average.mean, 1) == 25.9
+    # a difference is averaged over the methods that both have
+    assert column(gzsl, "none", "diff. xian").cells["linear-vs"] is None
+    assert column(zsl, "accuracy", "diff. paper").cells["ale"].mean == 0
+    assert {c.source for c in both.columns} == {"here"}  # the paper prints these with ten crops only
+
+
+def test_the_best_of_every_column_is_marked():
+    zsl, gzsl, _ = paper_tables(published_again())
+    best = [name for name, cell in column(gzsl, "calibrated+lambda", "here").cells.items() if cell.best]
+    assert best == ["sync"]
+    assert column(zsl, "accuracy", "xian").cells["sync"].best
+    assert not any(cell and cell.best for cell in column(gzsl, "none", "diff. paper").cells.values())
+
+
+def test_data_of_ones_own_has_no_published_columns():
+    tables = paper_tables(summarise(description(), [result("sae"), result("mine.py:Mine")]))
+    assert all(column.source == "here" for table in tables for column in table.columns)
+    assert [name for name, _ in tables[0].rows()] == ["sae", "mine.py:Mine", "average"]
+
+
+def test_ten_crops_stand_beside_ten_crops():
+    ten = {"dataset": "CUB", "split": "proposed", "crops": 10}
+    _, gzsl, both = paper_tables(summarise(description(published=ten), [result("ale")]))
+    assert column(both, "AUSUC p.s.", "paper").cells["ale"].mean == 0.347
+    assert column(gzsl, "calibrated+lambda", "paper").cells["ale"].mean == 49.2
+    assert {c.source for c in gzsl.columns if c.quantity == "none"} == {"here"}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_the_terminal_shows_everything_and_fits(width):
+    console = Console(file=io.StringIO(), width=width)
+    print_tables(paper_tables(published_again()), console)
+    text = console.file.getvalue()
+    assert "47.6±0.0" in text
+    assert "25.9" in text
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert all(name in text for name in ("Linear V->S", "SynC", "average"))
+
+
+def test_markdown_is_a_table_with_bold_best():
+    text = FORMATS["markdown"](paper_tables(published_again()))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert "**47.6 ± 0.0**" in text
+    widths = {line.count(" | ") for line in rows[: len(METHODS) + 3]}
+    assert len(widths) == 1
+
+
+def test_latex_is_escaped_and_regular():
+    text = FORMATS["latex"](paper_tables(published_again(dataset="CUB_200 & more", source="x")))
+    assert text.count(r"\begin{tabular}") == 3 == text.count(r"\end{tabular}")
+    assert r"\textbf{47.6 $\pm$ 0.0}" in text
+    body = text.split(r"\hline")[2]
+    assert len({line.count("&") for line in body.strip().splitlines()}) == 1
+    named = FORMATS["latex"](paper_tables(summarise(description(name="a_b & 100%"), [result("sae")])))
+    assert r"a\_b \& 100\%" in named
+
+
+def test_csv_is_tidy_and_exact():
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](paper_tables(published_again())))))
+    cell = next(
+        r for r in rows if r["method"] == "sync" and r["quantity"] == "none" and r["source"] == "paper"
+    )
+    assert (float(cell["mean"]), float(cell["std"])) == (33.2, 1.0)
+    assert {r["source"] for r in rows} == {"here", "paper", "diff. paper", "xian", "diff. xian"}
