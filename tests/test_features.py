@@ -13,6 +13,7 @@ from PIL import Image
 import oracle
 from onnx_models import map_backbone, mean_backbone, write_model
 from unseen.backbone import Backbone
+from unseen.datasets import load
 from unseen.errors import UnseenError
 from unseen.features import Preprocessing, extract, find_pictures, read_picture, stream_features
 
@@ -239,7 +240,18 @@ def test_extraction_to_a_folder_holds_the_same(folder, backbone, tmp_path):
     extract(folder, backbone, tmp_path / "f")
     np.testing.assert_array_equal(np.load(tmp_path / "f" / "features.npy"), np.load(tmp_path / "f.npz")["X"])
     lines = (tmp_path / "f" / "labels.csv").read_text().splitlines()
-    assert lines[:2] == ["class,file", "jay,jay/a.png"] and len(lines) == 6
+    assert lines[:2] == ["file,class", "jay/a.png,jay"] and len(lines) == 6
+
+
+@pytest.mark.parametrize("out", ["f.npz", "f"])
+def test_what_is_written_loads_as_a_data_set(backbone, tmp_path, out):
+    for seed, name in enumerate("cab"):
+        save_picture(tmp_path / "pictures" / name / "1.png", seed)
+    (tmp_path / "p.csv").write_text("class,long,red\nb,1,0\na,0,1\nd,1,1\nc,0,0\ne,2,2\n")
+    extract(tmp_path / "pictures", backbone, tmp_path / out)
+    data = load(tmp_path / out, prototypes=tmp_path / "p.csv")
+    assert [data.class_names[i] for i in data.y] == ["a", "b", "c"]
+    assert [name for name, unseen in zip(data.class_names, data.unseen) if unseen] == ["d", "e"]
 
 
 def test_without_classes_there_is_no_y(folder, backbone, tmp_path):

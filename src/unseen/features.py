@@ -430,7 +430,7 @@ def _write_folder(
     result.out.mkdir(exist_ok=True)
     with atomic_path(result.out / "features.npy") as path, open(path, "wb") as file:
         _write_npy(file, result.shape, rows)
-    columns = {"file": files} if y is None else {"class": [result.class_names[i] for i in y], "file": files}
+    columns = {"file": files} if y is None else {"file": files, "class": [result.class_names[i] for i in y]}
     with (
         atomic_path(result.out / "labels.csv") as path,
         open(path, "w", newline="", encoding="utf-8") as file,

@@ -89,7 +89,7 @@ def _assemble(
 ) -> ZeroShotDataset:
     """Return the data set made of the pieces, with a list of those that are missing."""
     X = as_features(content["X"]) if "X" in content else None
-    labels = np.asarray(content["y"]).ravel() if "y" in content else None
+    labels = _labels(content, by_name=table is not None)
     class_names, attribute_names, S = _classes(content, labels, table)
     y = None if labels is None else _label_index(labels, class_names)
     return ZeroShotDataset(
@@ -106,6 +106,19 @@ def _assemble(
         test_seen=_positions(content.get("test_seen")),
         test_unseen=_positions(content.get("test_unseen")),
     )
+
+
+def _labels(content: Mapping[str, Any], by_name: bool) -> NDArray[Any] | None:
+    """Return y; by name where a table lists the classes, for its order need not be that of class_names."""
+    if "y" not in content:
+        return None
+    labels = np.asarray(content["y"]).ravel()
+    if not (by_name and "class_names" in content and labels.dtype.kind in "iu"):
+        return labels
+    names = np.asarray(content["class_names"]).ravel()
+    if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
+        raise UnseenError(f"y goes up to {labels.max()}, but class_names has {len(names)} names.")
+    return names[labels]
 
 
 def _missing(content: Mapping[str, Any], S: NDArray[Any]) -> list[str]:
