@@ -1,0 +1,275 @@
+"""The process of the paper: choose lambda and gamma on held-out classes, retrain, predict calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
+
+from unseen.base import BLOCK, FloatArray, encode_labels, row_blocks
+from unseen.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
+from unseen.errors import UnseenError
+from unseen.splits import GZSLFolds
+
+
+@runtime_checkable
+class ScoresClasses(Protocol):
+    """What a model needs for the process: learn from seen classes, score samples for all classes.
+
+    ``classes_`` names the columns of ``similarity``. ``get_params`` and ``set_params`` (or
+    ``sklearn.base.BaseEstimator``) let the process try parameters; ``fit_path`` makes that quick.
+    """
+
+    classes_: Any
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from samples of the seen classes."""
+
+    def similarity(self, X: Any) -> Any:
+        """Return scores (n_samples, n_classes), higher is better."""
+
+
+def fit_settings(
+    estimator: Any, X: Any, y: Any, settings: Sequence[Mapping[str, Any]]
+) -> Iterator[Any]:
+    """Yield a fitted model per setting: along the estimator's fast path, or one plain fit each."""
+    if hasattr(estimator, "fit_path"):
+        yield from estimator.fit_path(X, y, settings)
+    else:
+        for setting in settings:
+            yield clone(estimator).set_params(**setting).fit(X, y)
+
+
+def score_maxima(model: ScoresClasses, X: Any, labels: NDArray[Any], seen: NDArray[np.bool_]) -> ScoreMaxima:
+    """Score the rows of X for the classes ``labels``, block by block; four numbers per sample remain.
+
+    The indices in the result count along ``labels``, and ``seen`` says which of these were trained on.
+    """
+    columns = encode_labels(labels, np.asarray(model.classes_))
+    blocks = [
+        ScoreMaxima.from_scores(np.asarray(model.similarity(X[block]))[:, columns], seen)
+        for block in row_blocks(len(X), BLOCK)
+    ]
+    return ScoreMaxima.concatenate(blocks)
+
+
+def seen_unseen_curve(
+    model: ScoresClasses, X: Any, y: NDArray[Any], seen_labels: NDArray[Any], weights: str = "per-class"
+) -> SeenUnseenCurve:
+    """Evaluate a model on samples of seen and unseen classes; the candidates are the classes of both."""
+    labels = np.union1d(seen_labels, y)
+    seen = np.isin(labels, seen_labels)
+    maxima = score_maxima(model, X, labels, seen)
+    return SeenUnseenCurve.from_maxima(maxima, np.searchsorted(labels, y), seen, weights)
+
+
+def run_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    fold: tuple[NDArray[np.intp], NDArray[np.intp]],
+    settings: Sequence[Mapping[str, Any]],
+    weights: str = "per-class",
+) -> list[SeenUnseenCurve]:
+    """Fit every setting on the fold's train part; return its curve on the validation part."""
+    train, validation = fold
+    seen_labels = np.unique(y[train])
+    X_validation, y_validation = X[validation], y[validation]
+    models = fit_settings(estimator, X[train], y[train], settings)
+    return [seen_unseen_curve(model, X_validation, y_validation, seen_labels, weights) for model in models]
+
+
+class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
+    """Choose parameters and calibration on held-out classes, then retrain on everything.
+
+    For every fold and every parameter setting a model is trained on the train classes. Its *ZSL score* is
+    the accuracy on validation classes among themselves; its exact seen-unseen curve gives the harmonic
+    mean for every gamma. ``best_params_zsl_`` has the best mean ZSL score, ``best_params_`` the best mean
+    harmonic mean at its own gamma. The model is retrained on all samples, and gamma becomes part of the
+    intercept of the seen classes. No sample of an unseen class and no prototype of one takes part.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier, or anything that follows :class:`ScoresClasses`
+    param_grid : dict or list of dict, optional
+        As in ``sklearn.model_selection.ParameterGrid``; by default the estimator's own ``default_grid``.
+    cv : splitter or iterable of (train, validation) index arrays, optional
+        A validation sample whose class is not in train plays an unseen class. By default
+        :class:`unseen.splits.GZSLFolds` with three folds.
+    weights : {"per-class", "per-sample"}, default="per-class"
+        What accuracy means in the selection.
+    n_jobs : int, optional
+        Folds that run at the same time, through joblib.
+
+    Attributes
+    ----------
+    best_params_, best_params_zsl_ : dict
+        lambda_GZSL and lambda_ZSL of the paper.
+    gamma_, gamma_zsl_ : float
+        The calibration that belongs to each.
+    curve_ : SeenUnseenCurve
+        Mean validation curve of ``best_params_``.
+    cv_results_ : dict of lists and arrays
+        For every setting ``params``, ``mean_zsl``, ``mean_seen``, ``mean_h``, ``gamma``, and per fold.
+    estimator_, estimator_zsl_ : fitted estimators
+        Retrained on all samples with each of the two settings; not calibrated.
+    coef_, intercept_ : ndarray
+        The calibrated linear classifier, where the estimator is linear.
+    classes_, seen_ : ndarray
+        All class labels, and which of them had samples.
+
+    Examples
+    --------
+    >>> from unseen import GZSLClassifierCV, LinearSV
+    >>> from unseen.datasets import load
+    >>> from unseen.splits import make_split
+    >>> data = load("digits")
+    >>> split = make_split(data)
+    >>> model = GZSLClassifierCV(LinearSV(data.prototypes), cv=split.cv())
+    >>> model = model.fit(data.X[split.train], data.y[split.train])
+    >>> model.predict(data.X[split.test_unseen]).shape == split.test_unseen.shape
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any = None,
+        *,
+        cv: Any = None,
+        weights: str = "per-class",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.weights = weights
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Run the whole process on training samples X (n_samples, n_features) with labels y."""
+        X, y = _as_arrays(X, y)
+        settings = _settings(self.estimator, self.param_grid)
+        folds = list(_folds(self.cv, X, y))
+        results = Parallel(n_jobs=self.n_jobs)(
+            delayed(run_fold)(self.estimator, X, y, fold, settings, self.weights) for fold in folds
+        )
+        self._select(settings, results)
+        self._retrain(X, y)
+        return self
+
+    def _select(self, settings: list[dict[str, Any]], results: Sequence[Sequence[SeenUnseenCurve]]) -> None:
+        by_setting = list(zip(*results))  # [setting][fold]
+        curves = [mean_curve(folds) for folds in by_setting]
+        self.cv_results_ = _summary(settings, by_setting, curves)
+        self.best_index_ = int(np.argmax(self.cv_results_["mean_h"]))
+        self.best_index_zsl_ = int(np.argmax(self.cv_results_["mean_zsl"]))
+        self.best_params_ = settings[self.best_index_]
+        self.best_params_zsl_ = settings[self.best_index_zsl_]
+        self.curve_ = curves[self.best_index_]
+        self.gamma_ = self.curve_.gamma
+        self.gamma_zsl_ = curves[self.best_index_zsl_].gamma
+
+    def _retrain(self, X: Any, y: NDArray[Any]) -> None:
+        same = self.best_index_ == self.best_index_zsl_
+        settings = [self.best_params_] if same else [self.best_params_, self.best_params_zsl_]
+        models: list[Any] = list(fit_settings(self.estimator, X, y, settings))
+        self.estimator_, self.estimator_zsl_ = models[0], models[-1]
+        self.seen_ = np.isin(self.classes_, y)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """All class labels, seen and unseen."""
+        return np.asarray(self.estimator_.classes_)
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Rows of the linear classifier, (n_classes, n_features)."""
+        return self.estimator_.coef_
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Intercepts with gamma taken off the seen classes, (n_classes,)."""
+        return self.estimator_.intercept_ - self.gamma_ * self.seen_
+
+    def similarity(self, X: Any) -> FloatArray:
+        """Return calibrated scores, (n_samples, n_classes)."""
+        check_is_fitted(self, "gamma_")
+        scores = np.asarray(self.estimator_.similarity(X))
+        scores[:, self.seen_] -= self.gamma_
+        return scores
+
+    def predict(self, X: Any, candidates: Any = None) -> NDArray[Any]:
+        """Return the best class of every sample after calibration, among ``candidates`` or all classes."""
+        scores = self.similarity(X)
+        chosen = np.arange(len(self.classes_))
+        if candidates is not None:
+            chosen = encode_labels(np.asarray(candidates), self.classes_)
+        return self.classes_[chosen[scores[:, chosen].argmax(axis=1)]]
+
+    def add_classes(self, prototypes: Any, classes: Any = None) -> Self:
+        """Add unseen classes by their descriptions alone, without training; see ``ZeroShotClassifier``."""
+        check_is_fitted(self, "gamma_")
+        before = len(self.classes_)
+        self.estimator_.add_classes(prototypes, classes)
+        if self.estimator_zsl_ is not self.estimator_:
+            self.estimator_zsl_.add_classes(prototypes, classes)
+        self.seen_ = np.concatenate([self.seen_, np.zeros(len(self.classes_) - before, dtype=bool)])
+        return self
+
+
+def _as_arrays(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Return X and y ready for indexing by arrays; X stays memory-mapped where it is."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    y = np.asarray(y)
+    if len(X) != len(y):
+        raise UnseenError(f"X has {len(X)} samples but y has {len(y)} labels. Pass one label per sample.")
+    return X, y
+
+
+def _settings(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
+    grid = getattr(estimator, "default_grid", {}) if param_grid is None else param_grid
+    return list(ParameterGrid(grid))
+
+
+def _folds(cv: Any, X: Any, y: NDArray[Any]) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield (train, validation) index arrays, each with seen and unseen validation samples."""
+    cv = GZSLFolds() if cv is None else cv
+    for number, (train, validation) in enumerate(cv.split(X, y) if hasattr(cv, "split") else cv):
+        seen = np.isin(y[validation], y[train])
+        for part, name in ((seen, "classes that are in train"), (~seen, "classes that are not in train")):
+            if not part.any():
+                raise UnseenError(
+                    f"Validation part {number} has no sample of {name}. Calibration compares both: "
+                    "make folds with unseen.splits.GZSLFolds or make_split."
+                )
+        if np.intersect1d(train, validation).size:
+            sample = np.intersect1d(train, validation)[0]
+            raise UnseenError(f"Sample {sample} is in train and validation of fold {number}.")
+        yield np.asarray(train), np.asarray(validation)
+
+
+def _summary(
+    settings: list[dict[str, Any]],
+    by_setting: Sequence[Sequence[SeenUnseenCurve]],
+    curves: Sequence[SeenUnseenCurve],
+) -> dict[str, Any]:
+    """Return the table of what every setting reached, means and folds."""
+    table: dict[str, Any] = {
+        "params": settings,
+        "mean_zsl": np.array([curve.unseen_alone for curve in curves]),  # A_U->Cu
+        "mean_seen": np.array([curve.seen_alone for curve in curves]),  # A_S->Cs
+        "mean_h": np.array([curve.h for curve in curves]),
+        "gamma": np.array([curve.gamma for curve in curves]),
+    }
+    for number, folds in enumerate(zip(*by_setting)):
+        table[f"split{number}_zsl"] = np.array([curve.unseen_alone for curve in folds])
+        table[f"split{number}_seen"] = np.array([curve.seen_alone for curve in folds])
+        table[f"split{number}_h"] = np.array([curve.h for curve in folds])
+    return table
