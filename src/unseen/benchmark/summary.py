@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, pstdev
 from typing import Any
 
-from unseen.benchmark.store import Store
+from unseen.benchmark.store import Run, Store
 from unseen.methods import METHODS
 
 # what a run says about itself in the summary; the rest (curves, classes, ...) stays in the store
@@ -40,8 +40,12 @@ _RUN_FIELDS = (
 
 
 def summarise(description: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the document for one setting from the results of its runs (see the module's text)."""
-    runs = sorted(results, key=lambda run: run["seed"])
+    """Return the document for one setting from the results of its runs (see the module's text).
+
+    Of a method and seed that ran twice (with two versions, or two grids) the later result counts.
+    """
+    latest = {(run["method"], run["seed"]): run for run in results}
+    runs = sorted(latest.values(), key=lambda run: run["seed"])
     names = sorted({run["method"] for run in runs}, key=_paper_order)
     return {
         "dataset": description["dataset"],
@@ -50,11 +54,15 @@ def summarise(description: Mapping[str, Any], results: Iterable[Mapping[str, Any
     }
 
 
-def summaries(store: Store, settings: Iterable[str] | None = None) -> list[dict[str, Any]]:
-    """Return one document per setting of a store, or of the settings named by key."""
-    described = store.settings()
-    chosen = described if settings is None else list(settings)
-    return [summarise(described[key], store.results(key)) for key in chosen]
+def summaries(store: Store, runs: Iterable[Run] | None = None) -> list[dict[str, Any]]:
+    """Return one document per setting that has results: of all runs in a store, or of those named."""
+    chosen = [run for run, _ in store.runs()] if runs is None else [r for r in runs if store.has(r.key)]
+    by_setting = {setting: [run for run in chosen if run.setting == setting] for setting in store.settings()}
+    return [
+        summarise(description, [store.result(run.key) for run in by_setting[setting]])
+        for setting, description in store.settings().items()
+        if by_setting[setting]
+    ]
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

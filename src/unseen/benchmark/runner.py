@@ -1,0 +1,201 @@
+"""Methods x settings x seeds: what is not in the store yet is run, here or wherever joblib's back end is."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
+from threadpoolctl import threadpool_limits
+
+from unseen._progress import progress
+from unseen.benchmark.protocol import evaluate_run, make_run
+from unseen.benchmark.setting import Setting
+from unseen.benchmark.store import Failure, Run, Store
+from unseen.methods import find_method
+
+# Seconds per run on CUB, one thread: only their ratios matter, and only until the first run of a method ends.
+_COST = {"linear-vs": 3, "linear-sv": 1, "sae": 3, "eszsl": 4, "ale": 20, "devise": 20, "sje": 20, "sync": 20}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run that may have to be done, and what it is done on."""
+
+    run: Run
+    setting: Setting
+
+    @property
+    def cost(self) -> float:
+        """How long it takes against other tasks, by experience."""
+        return _COST.get(self.run.method, 5) * len(self.setting.split.train)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task ended in: a result, or an error with its traceback."""
+
+    run: Run
+    result: dict[str, Any] | None = None
+    error: str = ""
+    details: str = ""
+
+
+@dataclass
+class Report:
+    """What a bench did: runs found in the store, done now, and failed."""
+
+    found: int = 0
+    done: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+
+def plan(settings: Iterable[Setting], methods: Sequence[str], n_seeds: int) -> list[Task]:
+    """Return all runs of a bench, the longest first; only methods that draw lots need several seeds."""
+    tasks = [
+        Task(make_run(setting, method, seed), setting)
+        for setting in settings
+        for method in methods
+        for seed in range(n_seeds if find_method(method).stochastic else 1)
+    ]
+    return sorted(tasks, key=lambda task: -task.cost)
+
+
+def run_bench(
+    tasks: Sequence[Task],
+    store: Store,
+    *,
+    jobs: int | None = None,
+    threads: int | None = None,
+    quiet: bool = False,
+    backend: AbstractContextManager[Any] | None = None,
+) -> Report:
+    """Do every task that the store does not have, and store each as it ends.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        From ``plan``.
+    store : Store
+        Where results go; a task found there is not repeated.
+    jobs : int, optional
+        Runs at the same time; by default one per processor.
+    threads : int, optional
+        Threads of the linear algebra in each run; by default the cores are shared out among the jobs.
+    quiet : bool
+        No progress on stderr.
+    backend : context manager, optional
+        For instance ``joblib.parallel_config("dask")``, to run on a cluster; by default processes here.
+    """
+    for setting in {task.setting.key: task.setting for task in tasks}.values():
+        store.add_setting(setting.key, setting.description)
+    waiting = {task.run.key: task for task in tasks if not store.has(task.run.key)}
+    report = Report(found=len(tasks) - len(waiting))
+    jobs = jobs or cpu_count()
+    forecast = Forecast(waiting, jobs, store)
+    threads = threads or max(1, cpu_count() // jobs)
+    with (
+        backend or nullcontext(),
+        progress(len(waiting), "bench", unit="runs", quiet=quiet, left=forecast.left) as advance,
+    ):
+        for outcome in _outcomes(waiting, store, jobs, threads):
+            forecast.finished(outcome)
+            _keep(outcome, store, report)
+            advance(1, f"{outcome.run.method} seed {outcome.run.seed}")
+    keys = {task.run.key for task in tasks}
+    report.failures = [failure for failure in store.failures() if failure.run.key in keys]
+    return report
+
+
+def _keep(outcome: Outcome, store: Store, report: Report) -> None:
+    if outcome.result is None:
+        store.add_failure(outcome.run, outcome.error, outcome.details)
+    else:
+        store.add_result(outcome.run, outcome.result)
+        report.done += 1
+
+
+def _outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
+    """Yield outcomes as they come; after a worker has died, go on one by one to find out why."""
+    open_tasks = dict(waiting)
+    try:
+        for outcome in _parallel(open_tasks.values(), store, jobs, threads):
+            del open_tasks[outcome.run.key]
+            yield outcome
+    except BrokenProcessPool:
+        for task in open_tasks.values():
+            yield _alone(task, threads)
+
+
+def _parallel(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
+    # Asked when its turn comes: another bench on the same folder may have finished it meanwhile.
+    calls = (delayed(attempt)(t.run, t.setting, threads) for t in list(tasks) if not store.has(t.run.key))
+    return Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+
+
+def _alone(task: Task, threads: int) -> Outcome:
+    """Do a task in a process of its own, so that its death is known to be its own."""
+    try:
+        future = get_reusable_executor(max_workers=1).submit(attempt, task.run, task.setting, threads)
+        return future.result()
+    except BrokenProcessPool as error:
+        reason = "The process of this run was killed, most likely because memory ran out. Use fewer --jobs."
+        return Outcome(task.run, error=reason, details=str(error))
+
+
+def attempt(run: Run, setting: Setting, threads: int) -> Outcome:
+    """Do one run with so many threads; an error of the method becomes part of the outcome."""
+    try:
+        with threadpool_limits(threads):
+            return Outcome(run, evaluate_run(setting, run.method, run.seed))
+    except Exception as error:  # whatever a method raises, the others go on
+        name = type(error).__name__
+        return Outcome(run, error=f"{name}: {error}" if str(error) else name, details=traceback.format_exc())
+
+
+class Forecast:
+    """How long the rest takes: what a method took so far, else its usual cost at the speed seen so far."""
+
+    def __init__(self, waiting: dict[str, Task], jobs: int, store: Store) -> None:
+        self.waiting = dict(waiting)
+        self.jobs = jobs
+        self.seconds: dict[tuple[str, str], list[float]] = {}
+        self.speed = [0.0, 0.0]  # seconds spent, their usual cost
+        self._left: float | None = None
+        self._since = time.monotonic()
+        for key in {task.setting.key for task in waiting.values()}:
+            for result in store.results(key):
+                self._learn(key, result["method"], result["seconds"]["total"])
+
+    def finished(self, outcome: Outcome) -> None:
+        """Take note of a run that has ended."""
+        task = self.waiting.pop(outcome.run.key)
+        if outcome.result is not None:
+            seconds = outcome.result["seconds"]["total"]
+            self._learn(task.setting.key, outcome.run.method, seconds)
+            self.speed = [self.speed[0] + seconds, self.speed[1] + task.cost]
+        expected = [self._expected(task) for task in self.waiting.values()]
+        known = [seconds for seconds in expected if seconds is not None]
+        self._left = max(sum(known) / self.jobs, max(known)) if known else None
+        self._since = time.monotonic()
+
+    def left(self) -> float | None:
+        """Return the seconds that are left, or None as long as nothing is known."""
+        if self._left is None:
+            return None
+        return max(0.0, self._left - (time.monotonic() - self._since))
+
+    def _learn(self, setting: str, method: str, seconds: float) -> None:
+        self.seconds.setdefault((setting, method), []).append(seconds)
+
+    def _expected(self, task: Task) -> float | None:
+        past = self.seconds.get((task.setting.key, task.run.method))
+        if past:
+            return sum(past) / len(past)
+        return self.speed[0] / self.speed[1] * task.cost if self.speed[1] else None

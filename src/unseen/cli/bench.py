@@ -1,0 +1,168 @@
+"""``unseen bench``: the paper's tables for a data set, from one command that can be interrupted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from unseen.benchmark.runner import Report, Task
+    from unseen.benchmark.setting import Setting
+
+
+def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
+    """Print what a run folder holds, and leave."""
+    if folder is None:
+        return
+    from unseen.benchmark.status import describe_store
+    from unseen.benchmark.store import Store
+
+    with Store(folder) as store:
+        for line in describe_store(store):
+            click.echo(line)
+    ctx.exit()
+
+
+@click.command(epilog="Example: unseen bench data/CUB --features res50 --methods eszsl,sje --jobs 2")
+@click.argument("data", nargs=-1)
+@click.option("--methods", help="Comma-separated; module:Class for your own. [default: all eight]")
+@click.option("--features", default="res101", show_default=True, help="Feature files, comma-separated.")
+@click.option("--split-dir", multiple=True, help="Folder of another split; may be given several times.")
+@click.option("--split-rule", default="official", show_default=True, help="official, paper, or a CSV file.")
+@click.option(
+    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs of methods that draw lots."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Runs at the same time. [default: one per processor]")
+@click.option("--threads", type=click.IntRange(1), help="Threads of each run. [default: processors / jobs]")
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: runs/DATA-SPLIT]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "markdown", "latex", "csv"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.option(
+    "--status",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    callback=show_status,
+    expose_value=False,
+    is_eager=True,
+    help="Show what a run folder holds.",
+)
+def command(
+    data: tuple[str, ...],
+    methods: str | None,
+    features: str,
+    split_dir: tuple[str, ...],
+    split_rule: str,
+    seeds: int,
+    jobs: int | None,
+    threads: int | None,
+    out: Path | None,
+    as_json: bool,
+    style: str,
+    quiet: bool,
+) -> None:
+    """Run methods on DATA with the paper's protocol and print the paper's tables.
+
+    DATA is digits (the default), synthetic, an xlsa17 folder, a .npz file or a folder with features.npy; give
+    several to run them all. Every finished run is stored in the run folder at once: the same command again
+    continues where the last one stopped.
+    """
+    from unseen.benchmark.runner import plan, run_bench
+    from unseen.benchmark.store import Store
+
+    settings = load_settings(data or ("digits",), features.split(","), split_dir or (None,), split_rule)
+    tasks = plan(settings, method_names(methods), seeds)
+    folder = out or default_folder(settings)
+    with Store(folder, create=True) as store:
+        remember_command(store)
+        report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet)
+        print_results(store, tasks, as_json, style)
+    print_report(report, folder, len(tasks), quiet)
+
+
+def load_settings(
+    data: Sequence[str], features: Sequence[str], split_dirs: Sequence[str | None], rule: str
+) -> list[Setting]:
+    """Load every combination of data, feature file and split folder."""
+    from unseen.benchmark.setting import Setting
+
+    return [
+        Setting.load(source, features=name, split_dir=split_dir, split_rule=rule)
+        for source, name, split_dir in product(data, features, split_dirs)
+    ]
+
+
+def method_names(methods: str | None) -> list[str]:
+    """Return the methods asked for; an unknown one is refused before anything runs."""
+    from unseen.methods import METHODS, find_method
+
+    names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
+    for name in names:
+        find_method(name)
+    return list(dict.fromkeys(names))
+
+
+def default_folder(settings: Sequence[Setting]) -> Path:
+    """Return runs/<data sets>-<splits>."""
+    described = [setting.description for setting in settings]
+    words = [d["dataset"] for d in described] + [d["published"]["split"] for d in described if d["published"]]
+    return Path("runs", "-".join(dict.fromkeys(words)))
+
+
+def remember_command(store: Any) -> None:
+    """Store the command line, for "how to reproduce"."""
+    from unseen.benchmark.status import this_command
+
+    store.add_command(this_command(sys.argv[1:]))
+
+
+def print_results(store: Any, tasks: Sequence[Task], as_json: bool, style: str) -> None:
+    """Print what the tasks gave to stdout: one object per setting, or tables."""
+    from unseen.benchmark.summary import summaries
+
+    found = summaries(store, [task.run for task in tasks])
+    if as_json:
+        click.echo(json.dumps(found[0] if len(found) == 1 else {"settings": found}))
+        return
+    from unseen.benchmark.tables import FORMATS, paper_tables, print_tables
+
+    tables = [table for summary in found for table in paper_tables(summary)]
+    if style == "table":
+        print_tables(tables, stdout_console())
+    else:
+        click.echo(FORMATS[style](tables), nl=False)
+
+
+def stdout_console() -> Any:
+    """Return a rich console on stdout; a file gets lines as long as they need to be."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
+
+
+def print_report(report: Report, folder: Path, total: int, quiet: bool) -> None:
+    """Say on stderr what was done; failures end the command with exit code 1."""
+    from unseen.benchmark.status import failure_line
+
+    if not quiet:
+        text = f"{report.done} runs done now, {report.found} found; stored in {folder}"
+        click.echo(f"{text}. Next: unseen report {folder} --html {folder / 'report.html'}", err=True)
+    for failure in report.failures:
+        click.echo(failure_line(failure), err=True)
+    if report.failures:
+        click.echo(
+            f"{len(report.failures)} of {total} runs failed; the same command tries them again.", err=True
+        )
+        sys.exit(1)
