@@ -35,9 +35,7 @@ class ScoresClasses(Protocol):
         """Return scores (n_samples, n_classes), higher is better."""
 
 
-def fit_settings(
-    estimator: Any, X: Any, y: Any, settings: Sequence[Mapping[str, Any]]
-) -> Iterator[Any]:
+def fit_settings(estimator: Any, X: Any, y: Any, settings: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
     """Yield a fitted model per setting: along the estimator's fast path, or one plain fit each."""
     if hasattr(estimator, "fit_path"):
         yield from estimator.fit_path(X, y, settings)
