@@ -1,0 +1,202 @@
+"""Bilinear ranking methods: one trainer, a whole path of regularisations at once, one small loss each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from unseen.base import FloatArray, Training, ZeroShotClassifier, row_blocks
+
+Labels = NDArray[np.intp]
+# (scores, labels, margins) -> (loss of each model, gradient with respect to the scores)
+Loss = Callable[[FloatArray, Labels, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+# ---- losses: scores (batch, models, classes), labels (batch,), margins (classes, classes) -------------
+
+
+def _violations(scores: FloatArray, y: Labels, margins: FloatArray) -> FloatArray:
+    """Return ``margin[y, c] + f(x, c) - f(x, y)``, 0 for the class itself; overwrites the scores."""
+    batch = np.arange(len(y))
+    scores -= scores[batch, :, y][:, :, None]
+    scores += margins[y][:, None, :]  # margins[y, y] is 0
+    return scores
+
+
+def sum_loss(scores: FloatArray, y: Labels, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """DeViSE: ``sum_c max(0, margin + f(x, c) - f(x, y))``."""
+    hinge = np.maximum(_violations(scores, y, margins), 0, out=scores)
+    gradient = (hinge > 0).astype(scores.dtype)
+    gradient[np.arange(len(y)), :, y] = -gradient.sum(axis=2)
+    return hinge.sum(axis=(0, 2)), gradient
+
+
+def rank_loss(scores: FloatArray, y: Labels, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """ALE: the sum of DeViSE times ``beta_r / r``: r violating classes, ``beta_r = 1 + 1/2 + ... + 1/r``."""
+    hinge = np.maximum(_violations(scores, y, margins), 0, out=scores)
+    violating = hinge > 0
+    rank = np.count_nonzero(violating, axis=2)  # (batch, models)
+    ranks = np.arange(1, len(margins) + 1)
+    weights = np.concatenate([[0], np.cumsum(1 / ranks) / ranks]).astype(scores.dtype)[rank]
+    gradient = violating * weights[:, :, None]
+    gradient[np.arange(len(y)), :, y] = -weights * rank
+    return (hinge.sum(axis=2) * weights).sum(axis=0), gradient
+
+
+def max_loss(scores: FloatArray, y: Labels, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """SJE and SynC: ``max_c (margin + f(x, c) - f(x, y))``, 0 where the class itself is the largest."""
+    violation = _violations(scores, y, margins)
+    worst = violation.argmax(axis=2)[:, :, None]
+    gradient = np.zeros_like(scores)
+    np.put_along_axis(gradient, worst, 1, axis=2)
+    gradient[np.arange(len(y)), :, y] -= 1
+    return np.take_along_axis(violation, worst, axis=2).sum(axis=(0, 2)), gradient
+
+
+# ---- the trainer --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Mean loss of the scores ``X A' K`` plus ``alpha tr(A' K A)``, one A for each alpha.
+
+    With ``W = S' A`` and ``K = S S'`` this is the mean loss of ``X W' S'`` plus ``alpha ||W||^2``. The
+    gradient with respect to W is ``S' (G' X / n + 2 alpha A)``: ``A -= rate (G' X / n + 2 alpha A)``
+    is gradient descent on W itself, without ever forming W.
+    """
+
+    X: FloatArray  # (samples, features), float32
+    y: Labels  # (samples,)
+    gram: FloatArray | None  # K (classes, classes); None stands for the identity
+    margins: FloatArray  # (classes, classes), 0 on the diagonal
+    alphas: FloatArray  # (models,)
+    loss: Loss
+
+    def gradient(self, A: FloatArray, batch: Labels) -> tuple[FloatArray, FloatArray]:
+        """Return (summed loss of each model, G' X / batch + 2 alpha A)."""
+        models, classes, features = A.shape
+        X, y = self.X[batch], self.y[batch]
+        scores = (X @ A.reshape(-1, features).T).reshape(len(y), models, classes)
+        if self.gram is not None:
+            scores = scores @ self.gram
+        loss, G = self.loss(scores, y, self.margins)
+        step = (G.reshape(len(y), -1).T @ X).reshape(A.shape)
+        step /= len(y)
+        step += 2 * self.alphas[:, None, None] * A
+        return loss, step
+
+
+def descend(
+    problem: Problem, rate: float, epochs: int, batch: int, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise by gradient steps with momentum and a rate that falls to 0; returns A and the loss curves."""
+    n, classes = len(problem.y), len(problem.margins)
+    A = np.zeros((len(problem.alphas), classes, problem.X.shape[1]), dtype=np.float32)
+    speed = np.zeros_like(A)
+    curve = np.zeros((epochs, len(A)))
+    steps = -(-n // batch)
+    # 2 alpha rate must stay far below 1, or the pull towards 0 overshoots
+    rates = np.minimum(rate, 0.02 / np.maximum(problem.alphas, 1e-30)).astype(np.float32)[:, None, None]
+    for epoch in range(epochs):
+        order = rng.permutation(n)
+        for step, rows in enumerate(row_blocks(n, batch)):
+            loss, gradient = problem.gradient(A, order[rows])
+            gradient *= rates * np.float32(1 - (epoch + step / steps) / epochs)
+            speed *= np.float32(0.9)
+            speed -= gradient
+            A += speed
+            curve[epoch] += loss / n
+    return A, curve
+
+
+class RankingClassifier(ZeroShotClassifier):
+    """Base of the methods that rank the right class first: ``f(x, s) = s W x`` learnt by a hinge loss."""
+
+    stochastic = True
+    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": np.geomspace(1e-5, 1e-2, 10).tolist()}
+    _loss: ClassVar[Any]
+    _rate: ClassVar[float]
+
+    def __init__(
+        self,
+        prototypes: Any = None,
+        *,
+        alpha: float = 3e-4,
+        normalize: str | None = "l2",
+        max_iter: int = 20,
+        batch_size: int = 64,
+        random_state: Any = None,
+    ) -> None:
+        self.prototypes = prototypes
+        self.alpha = alpha
+        self.normalize = normalize
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
+        X, x_scale = scaled_features(training)
+        S = training.S - training.S.mean(axis=0)
+        s_scale = mean_square(S)
+        problem = Problem(
+            X=X,
+            y=training.y,
+            gram=(S @ S.T / s_scale).astype(np.float32),
+            margins=(1 - np.eye(len(S))).astype(np.float32),
+            alphas=np.array([model.alpha for model in models], dtype=np.float32),
+            loss=type(self)._loss,
+        )
+        A, curve = self._train(problem)
+        for model, A_model, losses in zip(models, A, curve.T):
+            model._record(losses)
+            yield S.T / (s_scale * x_scale) @ A_model
+
+    def _train(self, problem: Problem) -> tuple[FloatArray, FloatArray]:
+        rng = check_random_state(self.random_state)
+        return descend(problem, self._rate, self.max_iter, self.batch_size, rng)
+
+    def _record(self, losses: FloatArray) -> None:
+        self.n_iter_ = len(losses)
+        self.loss_curve_ = losses
+
+
+def scaled_features(training: Training) -> tuple[FloatArray, float]:
+    """Return the features in float32, divided by their root mean squared length, and that length."""
+    X = np.empty(training.X.shape, dtype=np.float32)
+    largest = max(np.abs(rows).max() for rows, _ in training.blocks()) or 1.0
+    square = sum(float(np.sum((rows / largest) ** 2, dtype=np.float64)) for rows, _ in training.blocks())
+    scale = float(largest * np.sqrt(square / len(X))) or 1.0
+    for block in row_blocks(len(X)):
+        X[block] = training.rows(block) / scale
+    return X, scale
+
+
+def mean_square(S: FloatArray) -> float:
+    """Return the mean squared length of the rows, 1 when they are all zero."""
+    return float(np.einsum("ij,ij->", S, S)) / len(S) or 1.0
+
+
+class ALE(RankingClassifier):
+    """Attribute label embedding."""
+
+    _loss = staticmethod(rank_loss)
+    _rate = 3.0
+
+
+class DeViSE(RankingClassifier):
+    """Deep visual-semantic embedding."""
+
+    _loss = staticmethod(sum_loss)
+    _rate = 0.2
+
+
+class SJE(RankingClassifier):
+    """Structured joint embedding."""
+
+    _loss = staticmethod(max_loss)
+    _rate = 10.0
