@@ -6,6 +6,9 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
+import scipy.linalg
+
 # ---- calibration: predictions counted one gamma at a time ---------------------------------------------
 
 
@@ -80,3 +83,42 @@ def crops_of_picture(file, resize, size, crops, mean, std):
     return [
         [(np.array(crop.getchannel(c)) / 255 - mean[c]) / std[c] for c in range(3)] for crop in cut
     ]  # (crops, 3, size, size)
+
+
+# ---- closed-form methods: one explicit matrix formula per method and alpha ------------------------------
+
+
+def one_hot(y, n_classes):
+    """Y (samples, classes) with 1 at the right class."""
+    return np.eye(n_classes)[y]
+
+
+def linear_vs(X, y, S, alpha):
+    """W = T'X (X'X + alpha N I)^-1, (attributes, features)."""
+    T = S[y]
+    return np.linalg.solve(X.T @ X + alpha * len(X) * np.eye(X.shape[1]), X.T @ T).T
+
+
+def linear_sv(X, y, S, alpha):
+    """W = (T'T + alpha N I)^-1 T'X, (attributes, features)."""
+    T = S[y]
+    return np.linalg.solve(T.T @ T + alpha * len(X) * np.eye(S.shape[1]), T.T @ X)
+
+
+def eszsl(X, y, S, alpha, beta, targets):
+    """V' with V = (X'X + alpha I)^-1 X'Y S (S'S + beta I)^-1, (attributes, features)."""
+    Y = one_hot(y, len(S)) if targets == "01" else 2 * one_hot(y, len(S)) - 1
+    left = np.linalg.inv(X.T @ X + alpha * np.eye(X.shape[1]))
+    right = np.linalg.inv(S.T @ S + beta * np.eye(S.shape[1]))
+    return (left @ X.T @ Y @ S @ right).T
+
+
+def sae(X, y, S, alpha):
+    """W of T'T W + alpha W X'X = (1 + alpha) T'X, by SciPy's general Sylvester solver."""
+    T = S[y]
+    return scipy.linalg.solve_sylvester(T.T @ T, alpha * X.T @ X, (1 + alpha) * T.T @ X)
+
+
+def nearest(points, centres):
+    """Index of the nearest centre (squared distance) for each point, one pair at a time."""
+    return np.array([np.argmin([np.sum((p - c) ** 2) for c in centres]) for p in points])

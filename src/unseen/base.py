@@ -79,11 +79,15 @@ def split_prototypes(prototypes: Any, y: NDArray[Any]) -> tuple[NDArray[Any], Fl
     if not np.isfinite(S).all():
         row, column = np.argwhere(~np.isfinite(S))[0]
         raise UnseenError(f"prototypes[{row}, {column}] is {S[row, column]}, expected a finite number.")
-    index = getattr(prototypes, "index", None)
-    classes = np.arange(len(S)) if index is None else np.asarray(index)
+    classes = np.asarray(prototypes.index) if _is_frame(prototypes) else np.arange(len(S))
     if len(np.unique(classes)) < len(classes):
         raise UnseenError("prototypes names a class twice. Pass one prototype row per class.")
     return classes, S
+
+
+def _is_frame(prototypes: Any) -> bool:
+    """Tell a DataFrame without importing pandas (a list has an ``index`` too)."""
+    return hasattr(prototypes, "index") and hasattr(prototypes, "columns")
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
@@ -219,7 +223,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
             )
         if classes is not None:
             labels = np.asarray(classes)
-        elif not hasattr(prototypes, "index"):
+        elif not _is_frame(prototypes):
             labels = self._next_labels(len(S))
         known = np.isin(labels, self.classes_)
         if known.any():

@@ -1,0 +1,127 @@
+"""What all methods share: scikit-learn's checks, our own checks, labels, prototypes, new classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unseen import LinearSV, LinearVS, UnseenError
+from unseen.base import Training, scale_rows
+from unseen.methods import METHODS, find_method
+from unseen.testing import CHECKS, check_zero_shot_classifier
+
+ALL = [find_method(name) for name in METHODS if name in ("linear-vs", "linear-sv", "eszsl", "sae")]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([method() for method in ALL])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("method", ALL, ids=lambda method: method.__name__)
+def test_zero_shot_conventions(method, check):
+    check(method())
+
+
+class ForgetsUnseen(LinearSV):
+    """A broken method whose fit looks at all prototypes."""
+
+    def _solve_path(self, training, models):
+        centred = training.S - self.prototypes_.mean(axis=0)
+        yield from super()._solve_path(Training(training.X, training.y, centred), models)
+
+
+def test_published_checks_find_a_method_that_peeks():
+    with pytest.raises(AssertionError):
+        check_zero_shot_classifier(ForgetsUnseen())
+
+
+def test_every_method_carries_a_grid():
+    for method in ALL:
+        sizes = [len(values) for values in method.default_grid.values()]
+        assert np.prod(sizes) >= 10, method
+
+
+def test_rows_of_unit_length():
+    X = np.array([[3e38, 4e38], [3e-40, 4e-40], [0, 0]], dtype=np.float64)
+    assert_allclose(scale_rows(X, "l2"), [[0.6, 0.8], [0.6, 0.8], [0, 0]])
+    assert scale_rows(X, None) is X
+
+
+def test_prototypes_as_a_frame_follow_names_not_order():
+    S = pd.DataFrame([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], index=["stripes", "spots", "both"])
+    model = LinearVS(S, alpha=1e-6).fit([[0.0, 3.0], [2.0, 0.0]], ["spots", "stripes"])
+    assert_array_equal(model.predict([[5.0, 0.1], [1.0, 1.0]]), ["stripes", "both"])
+    assert_array_equal(model.seen_, [True, True, False])
+
+
+def test_new_class_by_name():
+    S = pd.DataFrame([[1.0, 0.0], [0.0, 1.0]], index=["stripes", "spots"])
+    model = LinearVS(S, alpha=1e-6).fit([[0.0, 3.0], [2.0, 0.0]], ["spots", "stripes"])
+    model.add_classes(pd.DataFrame([[1.0, 1.0]], index=["both"]))
+    assert_array_equal(model.predict([[1.0, 1.0]]), ["both"])
+
+
+def message(call, *arguments, **options):
+    with pytest.raises(UnseenError) as error:
+        call(*arguments, **options)
+    return str(error.value)
+
+
+def test_label_without_prototype_is_named():
+    text = message(LinearSV(np.eye(3)).fit, np.eye(3), [0, 1, 3])
+    assert text == (
+        "prototypes has 3 rows but y names class 3 (labels must be 0..2). Pass one prototype row per class."
+    )
+
+
+def test_unknown_name_is_answered_with_the_nearest():
+    S = pd.DataFrame(np.eye(2), index=["zebra", "okapi"])
+    assert "Did you mean 'zebra'?" in message(LinearSV(S).fit, np.eye(2), ["zebro", "okapi"])
+    model = LinearSV(S).fit(np.eye(2), ["zebra", "okapi"])
+    assert "Did you mean 'okapi'?" in message(model.predict, np.eye(2), candidates=["okapy"])
+
+
+@pytest.mark.parametrize(
+    ("prototypes", "words"),
+    [
+        (np.ones(3), "shape (3,)"),
+        (np.ones((0, 3)), "shape (0, 3)"),
+        (np.array([[0.0, np.nan], [1, 1]]), "prototypes[0, 1] is nan"),
+        (pd.DataFrame(np.eye(2), index=["a", "a"]), "names a class twice"),
+    ],
+)
+def test_bad_prototypes(prototypes, words):
+    assert words in message(LinearSV(prototypes).fit, np.eye(2), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"alpha": -1.0}, "Got alpha=-1.0"),
+        ({"alpha": np.inf}, "Got alpha=inf"),
+        ({"alpha": "x"}, "Got alpha='x'"),
+        ({"normalize": "l3"}, "Got normalize='l3'"),
+    ],
+)
+def test_bad_parameters(parameters, words):
+    assert words in message(LinearSV(np.eye(2), **parameters).fit, np.eye(2), [0, 1])
+
+
+def test_bad_new_classes():
+    model = LinearSV(np.eye(2)).fit(np.eye(2), [0, 1])
+    assert "have 3 attributes, expected 2" in message(model.add_classes, np.ones((1, 3)))
+    assert "already known" in message(model.add_classes, np.ones((1, 2)), classes=[1])
+    named = LinearSV(pd.DataFrame(np.eye(2), index=["a", "b"])).fit(np.eye(2), ["a", "b"])
+    assert "pass classes=" in message(named.add_classes, np.ones((1, 2)))
+
+
+def test_unknown_method_is_answered_with_the_nearest():
+    assert "Did you mean 'eszsl'?" in message(find_method, "eszl")
+    assert "Cannot load method" in message(find_method, "nowhere:Method")
+    assert find_method("unseen.linear:LinearSV") is LinearSV
