@@ -47,6 +47,8 @@ class ZeroShotDataset:
         What it was read from.
     missing : tuple of str
         What a complete data set would need, in words for the user.
+    notes : tuple of str
+        What a user should know about the files.
     truth : object, optional
         What generated the data, where that is known.
 
@@ -74,12 +76,14 @@ class ZeroShotDataset:
     sample_names: NDArray[np.str_] | None = None
     files: tuple[Path, ...] = ()
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     truth: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_classes(self)
         _check_labels(self)
         _check_split(self)
+        _check_class_folds(self)
         if self.X is not None:
             check_finite(self.X)
 
@@ -196,7 +200,8 @@ def _check_classes(data: ZeroShotDataset) -> None:
             f"The prototype of class {names[row]!r} is {S[row, column]} at attribute {column}, "
             "expected a finite number."
         )
-    _check_class_counts(data)
+    if not data.missing:
+        _check_class_counts(data)
 
 
 def _check_class_counts(data: ZeroShotDataset) -> None:
@@ -261,6 +266,17 @@ def _check_part(data: ZeroShotDataset, part: str, index: Indices, of_unseen: boo
             f"{part} holds sample {misplaced[0]} of class {name!r}, which is {kind}. "
             "Unseen classes may appear in test_unseen only, seen classes everywhere else."
         )
+
+
+def _check_class_folds(data: ZeroShotDataset) -> None:
+    for number, (train, val) in enumerate(data.class_folds or (), start=1):
+        shared = np.intersect1d(train, val)
+        unseen = np.intersect1d(np.concatenate([train, val]), np.flatnonzero(data.unseen))
+        for wrong, what in ((shared, "is for training and for validation"), (unseen, "is unseen")):
+            if len(wrong):
+                raise UnseenError(
+                    f"Validation fold {number} uses class {data.class_names[wrong[0]]!r}, which {what}."
+                )
 
 
 def _file_sha256(path: Path) -> str:

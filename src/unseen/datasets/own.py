@@ -15,7 +15,12 @@ from unseen.datasets.dataset import Indices, ZeroShotDataset, as_features, class
 from unseen.datasets.tables import read_csv, read_prototypes
 from unseen.errors import UnseenError
 
-PARTS = ("train", "test_seen", "test_unseen")
+ESSENTIAL = ("X", "y", "prototypes")
+OPTIONAL = ("class_names", "unseen_classes", "test_seen", "test_unseen", "files")
+FOLDER_FILES = ("features.npy", "labels.csv", "prototypes.csv", "splits.csv")
+# what splits.csv may say about a sample -> the field of the data set
+PARTS = {"train": "trainval", "test_seen": "test_seen", "test_unseen": "test_unseen"}
+Content = Mapping[str, Any]
 
 
 def is_npz(path: Path) -> bool:
@@ -24,17 +29,18 @@ def is_npz(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether the path is a folder."""
-    return path.is_dir()
+    """Tell whether the path is a folder with one of our files."""
+    return any((path / name).exists() for name in FOLDER_FILES)
 
 
 def load_npz(
     path: Path, *, prototypes: str | Path | None = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in an ``.npz`` with ``X``, ``y``, ``prototypes`` and optional names and split."""
-    content = _read_npz(path)
-    given = {"unseen_classes": unseen_classes} if unseen_classes is not None else {}
-    return _assemble(path.stem, content | given, (path,), prototypes)
+    content = read_npz(path, (*ESSENTIAL, *OPTIONAL))
+    if not set(ESSENTIAL) & set(content):
+        raise UnseenError(f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three.")
+    return _assemble(path.stem, content, (path,), prototypes, unseen_classes)
 
 
 def load_folder(
@@ -42,147 +48,222 @@ def load_folder(
 ) -> ZeroShotDataset:
     """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``."""
     content: dict[str, Any] = {}
-    files = [path / name for name in ("features.npy", "labels.csv", "splits.csv") if (path / name).exists()]
-    if path / "features.npy" in files:
+    if (path / "features.npy").exists():
         content["X"] = _map_features(path / "features.npy")
-    if path / "labels.csv" in files:
-        content["y"] = np.array([row[-1].strip() for row in read_csv(path / "labels.csv")[1]])
-    if path / "splits.csv" in files:
+    if (path / "labels.csv").exists():
+        content |= _read_labels(path / "labels.csv")
+    if (path / "splits.csv").exists():
         content |= _read_parts(path / "splits.csv")
-    if unseen_classes is not None:
-        content["unseen_classes"] = unseen_classes
     table = prototypes or (path / "prototypes.csv" if (path / "prototypes.csv").exists() else None)
-    return _assemble(path.resolve().name, content, tuple(files), table)
+    files = tuple(path / name for name in FOLDER_FILES if (path / name).exists() and name != "prototypes.csv")
+    return _assemble(path.resolve().name, content, files, table, unseen_classes)
 
 
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    if not path.exists():
-        raise UnseenError(f"{path} is missing.")
+# ---- reading files ---------------------------------------------------------------------------------
+
+
+def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return the named arrays that the file has; nothing is unpickled, nothing absurd is allocated."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files if name not in ("files",)}
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, KeyError) as error:
-        raise UnseenError(f"{path} cannot be read ({error}).") from error
+        with zipfile.ZipFile(path) as archive:
+            present = [name for name in names if f"{name}.npy" in archive.namelist()]
+            return {name: _read_member(path, archive, name) for name in present}
+    except FileNotFoundError as error:
+        raise UnseenError(f"{path} is missing.") from error
+    except (OSError, EOFError, zipfile.BadZipFile) as error:
+        raise UnseenError(
+            f"{path} is not a whole .npz file ({error}). Write it again with numpy.savez."
+        ) from error
+
+
+def _read_member(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    info = archive.getinfo(f"{name}.npy")
+    try:
+        with archive.open(info) as file:
+            shape, dtype = _read_header(file)
+            size = info.file_size - file.tell()
+        if dtype.hasobject:
+            raise UnseenError(
+                f"{path} holds {name} as pickled objects, which are never loaded: they could run any code. "
+                "Save plain numbers or text, for instance with numpy.array(..., dtype=str)."
+            )
+        if size != dtype.itemsize * int(np.prod(shape, dtype=object)):
+            raise ValueError(f"its header announces shape {shape}, but there are {size} bytes")
+        with archive.open(info) as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except ValueError as error:
+        if isinstance(error, UnseenError):
+            raise
+        raise UnseenError(f"{path} holds a broken array {name}: {error}.") from error
+
+
+def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    version = np.lib.format.read_magic(file)
+    if version not in readers:
+        raise ValueError(f"format version {version} is unknown")
+    shape, _, dtype = readers[version](file)
+    return shape, dtype
 
 
 def _map_features(path: Path) -> NDArray[Any]:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, EOFError, ValueError) as error:
-        raise UnseenError(f"{path} cannot be read as an array ({error}).") from error
+        raise UnseenError(f"{path} cannot be memory-mapped as an array: {error}.") from error
+
+
+def _read_labels(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the labels from the last column and, where there are two columns, the sample's name."""
+    _, rows = read_csv(path)
+    content = {"y": np.array([row[-1].strip() for row in rows])}
+    if len(rows[0]) > 1:
+        content["files"] = np.array([row[0].strip() for row in rows])
+    return content
 
 
 def _read_parts(path: Path) -> dict[str, Indices]:
-    """Return the sample indices of each part from the last column of ``splits.csv``, one line per sample."""
+    """Return the samples of each part from the last column of ``splits.csv``, one line per sample."""
     values = np.array([row[-1].strip() for row in read_csv(path)[1]])
-    unknown = ~np.isin(values, PARTS)
+    unknown = ~np.isin(values, list(PARTS))
     if unknown.any():
         raise UnseenError(f"{path} names part {values[unknown][0]!r}, expected one of {', '.join(PARTS)}.")
-    return {part.replace("train", "trainval"): np.flatnonzero(values == part) for part in PARTS}
+    return {field: np.flatnonzero(values == part) for part, field in PARTS.items()}
 
 
 # ---- from raw pieces to a data set -----------------------------------------------------------------
 
 
 def _assemble(
-    name: str, content: Mapping[str, Any], files: tuple[Path, ...], table: str | Path | None
+    name: str,
+    content: Content,
+    files: tuple[Path, ...],
+    table: str | Path | None,
+    unseen_classes: Sequence[str] | None,
 ) -> ZeroShotDataset:
     """Return the data set made of the pieces, with a list of those that are missing."""
-    X = as_features(content["X"]) if "X" in content else None
-    labels = _labels(content, by_name=table is not None)
-    class_names, attribute_names, S = _classes(content, labels, table)
-    y = None if labels is None else _label_index(labels, class_names)
+    class_names, attribute_names, S = _classes(content, table)
+    y = _label_index(content["y"], content, class_names) if "y" in content else None
+    unseen = content.get("unseen_classes") if unseen_classes is None else np.array(unseen_classes)
+    sample_names = content.get("files")
     return ZeroShotDataset(
         name=name,
-        X=X,
+        X=as_features(content["X"]) if "X" in content else None,
         y=y,
         prototypes=S,
         class_names=class_names,
-        unseen=_unseen(content.get("unseen_classes"), class_names, y, content.get("test_unseen")),
+        unseen=_unseen(content, class_names, y, unseen),
         attribute_names=attribute_names,
+        trainval=_positions(content, "trainval"),
+        test_seen=_positions(content, "test_seen"),
+        test_unseen=_positions(content, "test_unseen"),
+        sample_names=None if sample_names is None else np.asarray(sample_names).astype(str),
         files=files if table is None else (*files, Path(table)),
         missing=tuple(_missing(content, S)),
-        trainval=_positions(content.get("trainval")),
-        test_seen=_positions(content.get("test_seen")),
-        test_unseen=_positions(content.get("test_unseen")),
     )
 
 
-def _labels(content: Mapping[str, Any], by_name: bool) -> NDArray[Any] | None:
-    """Return y; by name where a table lists the classes, for its order need not be that of class_names."""
-    if "y" not in content:
-        return None
-    labels = np.asarray(content["y"]).ravel()
-    if not (by_name and "class_names" in content and labels.dtype.kind in "iu"):
-        return labels
-    names = np.asarray(content["class_names"]).ravel()
-    if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
-        raise UnseenError(f"y goes up to {labels.max()}, but class_names has {len(names)} names.")
-    return names[labels]
-
-
-def _missing(content: Mapping[str, Any], S: NDArray[Any]) -> list[str]:
+def _missing(content: Content, S: FloatArray) -> list[str]:
     hints = {
-        "X": "There are no features: expected X (or features.npy), one row per sample.",
-        "y": "There are no labels: expected y (or labels.csv), one class per sample.",
+        "X": "There are no features: expected X (in a folder features.npy) with one row per sample.",
+        "y": "There are no labels: expected y (in a folder labels.csv) with one class per sample.",
     }
     found = [hint for name, hint in hints.items() if name not in content]
-    if S.shape[1] == 0:
+    if not S.shape[1]:
         found.append(
-            "There are no class descriptions: expected prototypes (classes x attributes), or a CSV with one "
-            "line per class, its name first, then its attributes (--prototypes FILE.csv)."
+            "There are no class descriptions: expected prototypes, one row per class, seen or unseen. Write "
+            "a CSV with the class name in the first column and its attributes after it, and pass it with "
+            "--prototypes FILE.csv (in a folder call it prototypes.csv)."
         )
     return found
 
 
 def _classes(
-    content: Mapping[str, Any], labels: NDArray[Any] | None, table: str | Path | None
+    content: Content, table: str | Path | None
 ) -> tuple[tuple[str, ...], tuple[str, ...] | None, FloatArray]:
     """Return (class names, attribute names, prototypes) from a CSV table or from the arrays."""
     if table is not None:
         return read_prototypes(Path(table))
     if "prototypes" in content:
-        S = np.asarray(content["prototypes"], dtype=np.float64)
-        names = _names(content, len(S))
-    else:
-        names = _names(content, 0) or tuple(str(name) for name in np.unique([] if labels is None else labels))
-        S = np.empty((len(names), 0))
-    return names, None, S
+        S = _numbers(content["prototypes"])
+        return _names(content) or tuple(str(number) for number in range(len(S))), None, S
+    names = _names(content) or tuple(np.unique(content.get("y", ())).astype(str))
+    return names, None, np.empty((len(names), 0))
 
 
-def _names(content: Mapping[str, Any], n_classes: int) -> tuple[str, ...]:
-    if "class_names" in content:
-        return tuple(str(name) for name in np.asarray(content["class_names"]).ravel())
-    return tuple(str(number) for number in range(n_classes))
+def _numbers(prototypes: Any) -> FloatArray:
+    try:
+        return np.asarray(prototypes, dtype=np.float64)
+    except ValueError as error:
+        raise UnseenError(f"prototypes must be numbers, one row per class: {error}.") from error
 
 
-def _label_index(labels: NDArray[Any], class_names: tuple[str, ...]) -> Indices:
-    """Return labels as rows of the prototypes: integers as they are, names looked up."""
-    if labels.dtype.kind in "iu":
-        return labels.astype(np.intp)
-    if labels.dtype.kind == "f" and np.array_equal(labels, np.rint(labels)):
-        return labels.astype(np.intp)
+def _names(content: Content) -> tuple[str, ...]:
+    return tuple(map(str, np.asarray(content.get("class_names", ())).ravel().astype(str)))
+
+
+def _label_index(labels: Any, content: Content, class_names: tuple[str, ...], what: str = "y") -> Indices:
+    """Return labels as rows of the prototypes: names are looked up, integers count rows.
+
+    Integers beside ``class_names`` count those, so that a CSV of prototypes may list them in any order.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim > 1 and labels.size != len(labels):
+        raise UnseenError(f"{what} has shape {labels.shape}, expected one label after the other.")
+    labels = labels.ravel()
+    if labels.dtype.kind in "US":
+        return _look_up(labels.astype(str), class_names, what)
+    if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.rint(labels)):
+        raise UnseenError(f"{what} is of type {labels.dtype}, expected integers or class names.")
+    index = labels.astype(np.intp)
+    own_names = np.array(_names(content))
+    if len(own_names) and tuple(own_names) != class_names:
+        _check_range(index, len(own_names), f"class_names has {len(own_names)} names but {what}")
+        return _look_up(own_names[index], class_names, what)
+    _check_range(index, len(class_names), f"prototypes has {len(class_names)} rows but {what}")
+    return index
+
+
+def _look_up(labels: NDArray[np.str_], class_names: tuple[str, ...], what: str) -> Indices:
     values, inverse = np.unique(labels, return_inverse=True)
-    return class_positions(map(str, values), class_names, "y")[inverse]
+    return class_positions(map(str, values), class_names, what)[inverse]
+
+
+def _check_range(index: Indices, n: int, what: str) -> None:
+    wrong = index[(index < 0) | (index >= n)]
+    if len(wrong):
+        raise UnseenError(
+            f"{what} names class {wrong[0]} (labels must be 0..{n - 1}). Pass one prototype row per class."
+        )
 
 
 def _unseen(
-    given: Any, class_names: tuple[str, ...], y: Indices | None, test_unseen: Any
+    content: Content, class_names: tuple[str, ...], y: Indices | None, given: Any
 ) -> NDArray[np.bool_]:
-    """Return the unseen classes: those given, those of test_unseen, and all that have no sample."""
-    mask = np.zeros(len(class_names), dtype=bool)
+    """Return the unseen classes: those given (else those of test_unseen) and all that have no sample."""
+    n_classes = len(class_names)
     if given is not None:
-        mask[_label_index(np.asarray(given).ravel(), class_names)] = True
-    if y is not None:
-        if test_unseen is not None and given is None:
-            mask |= class_mask(y[_positions(test_unseen)], len(class_names))
-        mask |= np.bincount(y, minlength=len(class_names))[: len(class_names)] == 0
-    return mask
+        mask = class_mask(_label_index(given, content, class_names, "unseen_classes"), n_classes)
+    elif y is not None and "test_unseen" in content:
+        test = _positions(content, "test_unseen")
+        mask = class_mask(y[test[(test >= 0) & (test < len(y))]], n_classes)
+    else:
+        mask = np.zeros(n_classes, dtype=bool)
+    return mask if y is None else mask | (np.bincount(y, minlength=n_classes) == 0)
 
 
-def _positions(index: Any) -> Indices | None:
-    """Return sample indices from indices or from a mask over all samples."""
-    if index is None:
+def _positions(content: Content, part: str) -> Any:
+    """Return sample indices from indices or from a mask over all samples; None when not given."""
+    if part not in content:
         return None
-    index = np.asarray(index).ravel()
-    return np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp)
+    index = np.asarray(content[part]).ravel()
+    if index.dtype == bool and len(index) == len(content.get("y", ())):
+        return np.flatnonzero(index)
+    if index.size and index.dtype.kind not in "iu":
+        raise UnseenError(
+            f"{part} is of type {index.dtype}, expected sample indices, or a mask over all samples."
+        )
+    return index.astype(np.intp)

@@ -6,12 +6,14 @@ the split, counted from 1) and lists of class names for the validation folds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen.base import FloatArray
 from unseen.datasets.dataset import (
     ClassFolds,
     Indices,
@@ -24,13 +26,15 @@ from unseen.datasets.matlab import read_mat
 from unseen.errors import UnseenError
 
 SPLIT_FILE = "att_splits.mat"
-DOWNLOAD = "https://www.mpi-inf.mpg.de/zsl-benchmark"
-_SPLIT_VARIABLES = ("att", "allclasses_names", "trainval_loc", "test_seen_loc", "test_unseen_loc")
+DOWNLOAD = "http://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
+_LOCS = ("trainval_loc", "test_seen_loc", "test_unseen_loc", "train_loc", "val_loc")
+_SPLIT_VARIABLES = ("att", "original_att", "allclasses_names", *_LOCS)
 _FEATURE_VARIABLES = ("features", "labels", "image_files")
+_UNKNOWN_ATTRIBUTE = -1  # in original_att
 
 
 def is_xlsa17(path: Path) -> bool:
-    """Tell whether the folder holds splits or features as MATLAB files."""
+    """Tell whether the folder holds MATLAB files."""
     return path.is_dir() and any(path.glob("*.mat"))
 
 
@@ -40,37 +44,40 @@ def load_xlsa17(
     """Return the data set in a folder; without its feature file, what the other files tell."""
     folder = Path(split_dir) if split_dir else path
     splits = _read_splits(folder / SPLIT_FILE)
-    class_names = _class_names(splits, folder)
-    trainval, test_seen, test_unseen = (
-        _indices(splits.get(name)) for name in ("trainval_loc", "test_seen_loc", "test_unseen_loc")
-    )
     feature_file = path / f"{features.removesuffix('.mat')}.mat"
     samples = _read_features(feature_file) if feature_file.exists() else {}
     y = samples.get("labels")
+    names = _class_names(splits, folder)
     return ZeroShotDataset(
         name=path.resolve().name,
         X=samples.get("features"),
         y=y,
-        prototypes=np.ascontiguousarray(splits["att"].T, dtype=np.float64),
-        class_names=class_names,
-        unseen=_unseen(folder, class_names, y, test_unseen),
-        trainval=trainval,
-        test_seen=test_seen,
-        test_unseen=test_unseen,
-        class_folds=_class_folds(folder, class_names),
+        prototypes=_prototypes(splits),
+        class_names=names or tuple(str(number + 1) for number in range(_prototypes(splits).shape[0])),
+        unseen=_unseen(splits, y, names, folder),
+        trainval=splits.get("trainval_loc"),
+        test_seen=splits.get("test_seen_loc"),
+        test_unseen=splits.get("test_unseen_loc"),
+        class_folds=_listed_folds(folder, names) or _located_folds(splits, y),
         sample_names=samples.get("image_files"),
         files=tuple(file for file in (folder / SPLIT_FILE, feature_file) if file.exists()),
-        missing=() if samples else (_download_hint(feature_file),),
+        missing=() if samples else (_download_hint(path, feature_file),),
+        notes=tuple(_notes(splits, names)),
     )
 
 
 def _read_splits(path: Path) -> dict[str, NDArray[Any]]:
     if not path.exists():
-        raise UnseenError(f"{path} is missing. It is part of the xlsa17 archive, {DOWNLOAD}: put it there.")
+        raise UnseenError(
+            f"{path} is missing. Download {DOWNLOAD}, it has one {SPLIT_FILE} per data set, and put it there."
+        )
     splits = read_mat(path, _SPLIT_VARIABLES)
-    if "att" not in splits or splits["att"].ndim != 2:
-        raise UnseenError(f"{path} holds no matrix 'att' (attributes x classes), expected the xlsa17 layout.")
-    return splits
+    descriptions = splits.get("att", splits.get("original_att"))
+    if descriptions is None or descriptions.ndim != 2 or descriptions.dtype.kind not in "fiu":
+        raise UnseenError(
+            f"{path} holds no class descriptions: expected a matrix 'att', attributes x classes."
+        )
+    return splits | {name: _from_one(splits[name]) for name in _LOCS if name in splits}
 
 
 def _read_features(path: Path) -> dict[str, NDArray[Any]]:
@@ -79,51 +86,98 @@ def _read_features(path: Path) -> dict[str, NDArray[Any]]:
         if name not in content:
             raise UnseenError(f"{path} holds no variable {name!r}, expected 'features' and 'labels'.")
     # MATLAB stores columns one after the other, so the transpose is C-contiguous without a copy
-    X = as_features(content["features"].T)  # (samples, features)
-    content["features"] = X.astype(np.float32, copy=False)
-    labels = _indices(content["labels"])
-    assert labels is not None
-    return content | {"labels": labels}
+    X = as_features(content["features"].T).astype(np.float32, copy=False)  # (samples, features)
+    return content | {"features": X, "labels": _from_one(content["labels"])}
 
 
-def _download_hint(path: Path) -> str:
+def _from_one(values: NDArray[Any]) -> Indices:
+    """Return indices or labels that MATLAB counts from 1, counted from 0."""
+    if values.dtype.kind not in "iuf":
+        raise UnseenError(f"Indices and labels are of type {values.dtype}, expected numbers from 1.")
+    return values.ravel().astype(np.intp) - 1
+
+
+def _download_hint(folder: Path, feature_file: Path) -> str:
+    others = sorted(file.stem for file in folder.glob("*.mat") if file.name != SPLIT_FILE)
+    there = f" Or choose what is there with --features: {', '.join(others)}." if others else ""
     return (
-        f"{path} is missing. Download the xlsa17 archive of Xian et al. ({DOWNLOAD}, ResNet-101 features are "
-        f"in res101.mat) and put the file there, or name another feature file with --features."
+        f"{feature_file} is missing. Download {DOWNLOAD} (Xian et al., ResNet-101 features are in "
+        f"res101.mat) and put {folder.resolve().name}/{feature_file.name} there.{there}"
     )
 
 
-def _indices(values: NDArray[Any] | None) -> Indices | None:
-    """Return MATLAB's indices, counted from 1, counted from 0."""
-    return None if values is None else values.ravel().astype(np.intp) - 1
+def _prototypes(splits: Mapping[str, NDArray[Any]]) -> FloatArray:
+    """Return ``att`` as published, or made from ``original_att`` as it was: every class of length 1."""
+    if "att" in splits:
+        return np.ascontiguousarray(splits["att"].T, dtype=np.float64)  # (classes, attributes)
+    S = np.ascontiguousarray(splits["original_att"].T, dtype=np.float64)
+    norm = np.linalg.norm(S, axis=1, keepdims=True)
+    return S / np.where(norm == 0, 1, norm)
 
 
-def _class_names(splits: dict[str, NDArray[Any]], folder: Path) -> tuple[str, ...]:
-    """Return the names in the order of the labels; numbers from 1 where the files have no names."""
+def _class_names(splits: Mapping[str, NDArray[Any]], folder: Path) -> tuple[str, ...]:
+    """Return the names in the order of the labels; none where no file has them."""
     if "allclasses_names" in splits:
-        return tuple(str(name) for name in splits["allclasses_names"].ravel())
-    return tuple(str(number + 1) for number in range(splits["att"].shape[1]))
+        return tuple(map(str, splits["allclasses_names"]))
+    return tuple(_read_list(folder / "allclasses.txt"))
 
 
 def _unseen(
-    folder: Path, class_names: tuple[str, ...], y: Indices | None, test_unseen: Indices | None
+    splits: Mapping[str, NDArray[Any]], y: Indices | None, names: tuple[str, ...], folder: Path
 ) -> NDArray[np.bool_]:
-    """Return the unseen classes: those of the test samples, or of the list of test classes."""
-    if y is not None and test_unseen is not None:
-        return class_mask(y[test_unseen], len(class_names))
-    return class_mask(_read_list(folder / "testclasses.txt", class_names), len(class_names))
+    """Return the unseen classes: those of the test samples, or else of the list of test classes."""
+    n_classes = len(_prototypes(splits))
+    test = splits.get("test_unseen_loc")
+    if y is None or test is None:
+        listed = _read_list(folder / "testclasses.txt") if names else []
+        return class_mask(class_positions(listed, names, "testclasses.txt"), n_classes)
+    inside = y[test[(test >= 0) & (test < len(y))]]  # wrong places are reported when all is checked
+    return class_mask(inside[(inside >= 0) & (inside < n_classes)], n_classes)
 
 
-def _class_folds(folder: Path, class_names: tuple[str, ...]) -> ClassFolds | None:
+def _listed_folds(folder: Path, names: tuple[str, ...]) -> ClassFolds | None:
+    """Return the folds of ``trainclasses1.txt``, ``valclasses1.txt`` and so on."""
     folds: list[tuple[Indices, Indices]] = []
-    while (folder / f"trainclasses{len(folds) + 1}.txt").exists():
-        number = len(folds) + 1
-        train = _read_list(folder / f"trainclasses{number}.txt", class_names)
-        folds.append((train, _read_list(folder / f"valclasses{number}.txt", class_names)))
+    while names:
+        files = [folder / f"{part}classes{len(folds) + 1}.txt" for part in ("train", "val")]
+        if not all(file.exists() for file in files):
+            break
+        train, val = (np.sort(class_positions(_read_list(file), names, str(file))) for file in files)
+        folds.append((train, val))
     return tuple(folds) or None
 
 
-def _read_list(path: Path, class_names: tuple[str, ...]) -> Indices:
-    lines = path.read_text().splitlines() if path.exists() else []
-    names = [line.strip() for line in lines if line.strip()]
-    return np.sort(class_positions(names, class_names, str(path)))
+def _located_folds(splits: Mapping[str, NDArray[Any]], y: Indices | None) -> ClassFolds | None:
+    """Return the one fold of ``train_loc`` and ``val_loc``.
+
+    Only their classes count: the samples include those of ``test_seen_loc``.
+    """
+    if y is None or "train_loc" not in splits or "val_loc" not in splits:
+        return None
+    return ((np.unique(y[splits["train_loc"]]), np.unique(y[splits["val_loc"]])),)
+
+
+def _read_list(path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _notes(splits: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[str]:
+    notes = [_split_form(splits)]
+    unknown = int(np.count_nonzero(splits.get("original_att", np.empty(0)) == _UNKNOWN_ATTRIBUTE))
+    if unknown:
+        notes.append(
+            f"{unknown} attribute value(s) are unknown (-1 in original_att); att is used as published"
+        )
+    if not names:
+        notes.append("the files hold no class names: classes are numbered from 1")
+    return notes
+
+
+def _split_form(splits: Mapping[str, NDArray[Any]]) -> str:
+    """Return which published form the split has: version 2.0 dropped train_loc and val_loc."""
+    if "test_seen_loc" not in splits:
+        return "split without a seen test set (standard split): a share of the seen samples is drawn for it"
+    if "train_loc" in splits:
+        return "split with train_loc and val_loc, the form of the proposed split version 1"
+    return "split without train_loc and val_loc, the form of the proposed split version 2.0"
