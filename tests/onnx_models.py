@@ -26,7 +26,9 @@ def write_model(
         [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in outputs.items()],
         [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8
+    )
     save(model, path)
     return path
 

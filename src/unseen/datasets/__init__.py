@@ -45,7 +45,7 @@ def load(
     *,
     features: str = "res101",
     split_dir: str | PathLike[str] | None = None,
-    prototypes: str | PathLike[str] | None = None,
+    prototypes: Any = None,
     unseen_classes: list[str] | tuple[str, ...] | None = None,
     require_features: bool = True,
     **generator_options: Any,
@@ -60,8 +60,8 @@ def load(
         Name of the feature file in an xlsa17 folder.
     split_dir : path, optional
         Another folder with ``att_splits.mat`` and class lists, for an xlsa17 folder.
-    prototypes : path, optional
-        A CSV with class descriptions, for your own data.
+    prototypes : path, DataFrame or Prototypes, optional
+        Class descriptions for your own data: a CSV, or a table indexed by class name.
     unseen_classes : sequence of str, optional
         Names of the unseen classes, for your own data.
     require_features : bool

@@ -34,7 +34,7 @@ def is_folder(path: Path) -> bool:
 
 
 def load_npz(
-    path: Path, *, prototypes: str | Path | None = None, unseen_classes: Sequence[str] | None = None
+    path: Path, *, prototypes: Any = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in an ``.npz`` with ``X``, ``y``, ``prototypes`` and optional names and split."""
     content = read_npz(path, (*ESSENTIAL, *OPTIONAL))
@@ -44,7 +44,7 @@ def load_npz(
 
 
 def load_folder(
-    path: Path, *, prototypes: str | Path | None = None, unseen_classes: Sequence[str] | None = None
+    path: Path, *, prototypes: Any = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``."""
     content: dict[str, Any] = {}
@@ -141,7 +141,7 @@ def _assemble(
     name: str,
     content: Content,
     files: tuple[Path, ...],
-    table: str | Path | None,
+    table: Any,
     unseen_classes: Sequence[str] | None,
 ) -> ZeroShotDataset:
     """Return the data set made of the pieces, with a list of those that are missing."""
@@ -161,7 +161,7 @@ def _assemble(
         test_seen=_positions(content, "test_seen"),
         test_unseen=_positions(content, "test_unseen"),
         sample_names=None if sample_names is None else np.asarray(sample_names).astype(str),
-        files=files if table is None else (*files, Path(table)),
+        files=files if table is None or hasattr(table, "columns") else (*files, Path(table)),
         missing=tuple(_missing(content, S)),
     )
 
@@ -181,10 +181,14 @@ def _missing(content: Content, S: FloatArray) -> list[str]:
     return found
 
 
-def _classes(
-    content: Content, table: str | Path | None
-) -> tuple[tuple[str, ...], tuple[str, ...] | None, FloatArray]:
+def _classes(content: Content, table: Any) -> tuple[tuple[str, ...], tuple[str, ...] | None, FloatArray]:
     """Return (class names, attribute names, prototypes) from a CSV table or from the arrays."""
+    if hasattr(table, "columns"):
+        return (
+            tuple(map(str, table.index)),
+            tuple(map(str, table.columns)),
+            np.asarray(table, dtype=np.float64),
+        )
     if table is not None:
         return read_prototypes(Path(table))
     if "prototypes" in content:
