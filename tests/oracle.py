@@ -85,6 +85,23 @@ def crops_of_picture(file, resize, size, crops, mean, std):
     ]  # (crops, 3, size, size)
 
 
+def all_operating_points(scores, y, seen, weights):
+    """(U, S, H) on both sides of, and at, every difference between a seen and an unseen score."""
+    cuts = {float(a) - float(b) for row in scores for a in row[seen] for b in row[~seen]}
+    finite = sorted(cut for cut in cuts if math.isfinite(cut))
+    ends = itertools.pairwise([-math.inf, *finite, math.inf])
+    return [gzsl_accuracies(scores, y, seen, inner_point(*end), weights) for end in ends]
+
+
+def best_value(points, goal, wanted):
+    """The best of what a goal asks for, or None where no point meets its condition."""
+    if goal == "unseen_share":
+        return max(wanted * U + (1 - wanted) * S for U, S, _ in points)
+    if goal == "min_seen":
+        return max((U for U, S, _ in points if wanted - 1e-9 <= S), default=None)
+    return max((S for U, S, _ in points if wanted - 1e-9 <= U), default=None)
+
+
 # ---- closed-form methods: one explicit matrix formula per method and alpha ------------------------------
 
 

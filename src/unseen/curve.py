@@ -10,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen.errors import UnseenError
-from unseen.metrics import area_under_curve, harmonic_mean, sample_weights
+from unseen.metrics import area_under_curve, class_weights, harmonic_mean
+
+if TYPE_CHECKING:
+    from unseen.plotting import SeenUnseenDisplay
 
 FloatArray = NDArray[np.floating]
 IndexArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
 _EQUAL = 1e-11  # accuracies (percent) nearer than this are the same number, rounded differently
+_CACHED = (
+    2**15
+)  # scores that are copied at a time, so that they are still in the cache when they are searched
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -106,17 +112,65 @@ def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolA
 
 def _best(scores: FloatArray, columns: IndexArray) -> tuple[FloatArray, IndexArray]:
     """Return the largest score of every sample among some columns, and its column (-1 if excluded)."""
-    if len(columns) == 0:
-        return np.full(len(scores), -np.inf, dtype=scores.dtype), np.full(len(scores), -1)
-    part = scores[:, columns]  # (samples, columns)
-    position = part.argmax(axis=1)
-    best = np.take_along_axis(part, position[:, None], axis=1)[:, 0]
+    best = np.full(len(scores), -np.inf, dtype=scores.dtype)
+    position = np.zeros(len(scores), dtype=np.intp)
+    rows = max(1, _CACHED // max(1, len(columns)))
+    for start in range(0, len(scores) if len(columns) else 0, rows):
+        block = slice(start, start + rows)
+        part = scores[block].take(columns, axis=1)  # (rows, columns)
+        position[block] = part.argmax(axis=1)
+        best[block] = part[np.arange(len(part)), position[block]]
     if np.isnan(best).any():  # arg-max stops at the first NaN of a row
         row = int(np.isnan(best).argmax())
         raise UnseenError(
             f"scores[{row}, {columns[position[row]]}] is NaN, expected a number (-inf excludes a class)."
         )
-    return best, np.where(best > -np.inf, columns[position], -1)
+    return best, np.where(best > -np.inf, np.append(columns, -1)[position], -1)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What an operating point is chosen for: the best harmonic mean, or the one thing that is given."""
+
+    min_seen: float | None = None
+    min_unseen: float | None = None
+    unseen_share: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [f"{name}={value}" for name, value in vars(self).items() if value is not None]
+        if len(given) > 1:
+            raise UnseenError(f"Got {' and '.join(given)}, but expected one goal. Pass one of them.")
+        for name, top in (("min_seen", 100), ("min_unseen", 100), ("unseen_share", 1)):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= top:
+                raise UnseenError(f"Got {name}={value}, but expected a number from 0 to {top}.")
+
+    def value(self, unseen: FloatArray, seen: FloatArray, h: FloatArray) -> FloatArray:
+        """Return what is to be as large as possible, for accuracies in percent."""
+        if self.min_seen is not None:
+            return _while_at_least(self.min_seen, seen, unseen)
+        if self.min_unseen is not None:
+            return _while_at_least(self.min_unseen, unseen, seen)
+        if self.unseen_share is not None:
+            # E = p U + (1 - p) S
+            return self.unseen_share * unseen + (1 - self.unseen_share) * seen
+        return h
+
+    def check(self, point: OperatingPoint) -> OperatingPoint:
+        """Return the point if it is good enough."""
+        for kind in ("seen", "unseen"):
+            bound, got = getattr(self, f"min_{kind}"), getattr(point, kind)
+            if bound is not None and got < bound - _EQUAL:
+                raise UnseenError(
+                    f"No gamma gives min_{kind}={bound:g}: the highest accuracy on {kind} samples is "
+                    f"{got:.1f} %. Ask for less."
+                )
+        return point
+
+
+def _while_at_least(bound: float, kept: FloatArray, gained: FloatArray) -> FloatArray:
+    """Return what is gained where enough is kept; all else ranks below, by what is kept."""
+    return np.where(kept >= bound - _EQUAL, gained, kept - 200)
 
 
 @dataclass(frozen=True)
@@ -189,18 +243,19 @@ class SeenUnseenCurve:
     ) -> Self:
         """Make the curve of scores that were reduced to their maxima, perhaps block by block."""
         seen = np.asarray(seen)
-        y = check_labels(y, len(maxima), seen)
-        is_seen = seen[y]  # (samples,)
-        # Only a right prediction can be won or lost; the other samples change nothing at any gamma.
-        right = np.where(is_seen, maxima.argmax_seen, maxima.argmax_unseen) == y
-        weight = np.where(is_seen, 0, 1), np.where(is_seen, 1, 0)
-        weight[0][~is_seen] = sample_weights(y[~is_seen], weights)
-        weight[1][is_seen] = sample_weights(y[is_seen], weights)
-        breakpoints, won, lost = _cumulate(maxima.flips[right], weight[0][right], weight[1][right])
-        unseen = 100 * (won / weight[0].sum())
-        seen_accuracy = 100 * ((lost[-1] - lost) / weight[1].sum())
-        h = harmonic_mean(unseen, seen_accuracy)
-        return cls(breakpoints, unseen, seen_accuracy, h, area_under_curve(unseen, seen_accuracy))
+        y, count = check_labels(y, len(maxima), seen)
+        d, samples = sorted_flips(maxima, y)
+        y = y[samples]
+        weight_unseen = class_weights(np.where(seen, 0, count), weights)  # (classes,)
+        weight_seen = class_weights(np.where(seen, count, 0), weights)
+        last = last_of_equals(d)
+        won = np.append(0, weight_unseen[y].cumsum()[last])
+        lost = np.append(0, weight_seen[y].cumsum()[last])
+        unseen_curve = 100 * (won / (weight_unseen @ count))
+        seen_curve = 100 * ((lost[-1] - lost) / (weight_seen @ count))
+        h_curve = harmonic_mean(unseen_curve, seen_curve)
+        ausuc = area_under_curve(unseen_curve, seen_curve)
+        return cls(d[last], unseen_curve, seen_curve, h_curve, ausuc)
 
     @property
     def gamma(self) -> float:
@@ -240,18 +295,8 @@ class SeenUnseenCurve:
     @cached_property
     def gammas(self) -> FloatArray:
         """One gamma inside each segment, (K + 1,): its middle, or beyond the outermost breakpoint."""
-        low, high = self._bounds
-        # An open end is as wide as all finite breakpoints together.
-        finite = self.breakpoints[np.isfinite(self.breakpoints)]
-        with np.errstate(invalid="ignore", over="ignore"):
-            reach = (np.ptp(finite) or abs(finite[0]) or 1.0) if len(finite) else 1.0
-            middle = low / 2 + high / 2
-        # Between two neighbouring floats there is no middle; the upper end belongs to the segment.
-        middle = np.where(middle > low, middle, high)
-        middle = np.where(np.isinf(low), high - reach, middle)
-        middle = np.where(np.isinf(high), low + reach, middle)
-        middle = np.where(np.isinf(low) & np.isinf(high), 0.0, middle.clip(-_LARGEST, _LARGEST))
-        return np.where(low == high, low, middle)
+        low, high = self._bounds(np.arange(len(self.h_curve)))
+        return middle(low, high, self.breakpoints)
 
     def at(self, gamma: float) -> tuple[float, float, float]:
         """Return (A_U->C, A_S->C, harmonic mean) at one gamma, -inf and inf included."""
@@ -259,21 +304,66 @@ class SeenUnseenCurve:
         k = len(self.breakpoints) if gamma == np.inf else np.searchsorted(self.breakpoints, gamma)
         return float(self.unseen_curve[k]), float(self.seen_curve[k]), float(self.h_curve[k])
 
+    def best(
+        self,
+        *,
+        min_seen: float | None = None,
+        min_unseen: float | None = None,
+        unseen_share: float | None = None,
+    ) -> OperatingPoint:
+        """Return the best operating point: of the highest harmonic mean, or as a deployment needs it.
+
+        Parameters
+        ----------
+        min_seen : float, optional
+            The highest accuracy on unseen samples that keeps at least this accuracy (percent) on seen ones.
+        min_unseen : float, optional
+            The reverse.
+        unseen_share : float, optional
+            The highest expected accuracy when this share (0 to 1) of the samples to come is unseen.
+
+        Examples
+        --------
+        >>> scores = [[0.9, 0.5], [0.6, 0.5], [0.5, 0.4], [0.8, 0.6]]
+        >>> curve = SeenUnseenCurve.from_scores(scores, y=[0, 0, 1, 1], seen=[True, False])
+        >>> point = curve.best(min_unseen=90)
+        >>> round(point.gamma, 2), point.unseen, point.seen
+        (0.3, 100.0, 50.0)
+        """
+        goal = Goal(min_seen, min_unseen, unseen_share)
+        value = goal.value(self.unseen_curve, self.seen_curve, self.h_curve)
+        return goal.check(self._choose(value))
+
+    def plot(self, ax: Any = None) -> SeenUnseenDisplay:
+        """Draw the curve with matplotlib; returns the display, which has ``ax_`` and ``figure_``."""
+        from unseen.plotting import SeenUnseenDisplay
+
+        return SeenUnseenDisplay(self).plot(ax)
+
+    def frame(self) -> Any:
+        """Return the curve as a pandas DataFrame: one row per segment of gamma."""
+        from unseen.plotting import SeenUnseenDisplay
+
+        return SeenUnseenDisplay(self).frame()
+
     def near_best(self, tolerance: float = 0.01) -> FloatArray:
         """Return the intervals of gamma, (n, 2), where H is at least ``(1 - tolerance)`` times the best."""
         near = self.h_curve >= (1 - tolerance) * self.h_curve.max() - _EQUAL
         edges = np.diff(near, prepend=False, append=False).nonzero()[0].reshape(-1, 2)
-        low, high = self._bounds
-        return np.column_stack([low[edges[:, 0]], high[edges[:, 1] - 1]])
+        low, high = self._bounds(edges[:, 0])[0], self._bounds(edges[:, 1] - 1)[1]
+        return np.column_stack([low, high])
 
-    @property
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        """The ends (low, high) of every segment."""
-        return np.append(-np.inf, self.breakpoints), np.append(self.breakpoints, np.inf)
+    def _bounds(self, k: IndexArray) -> tuple[FloatArray, FloatArray]:
+        """Return the ends (low, high) of segments k."""
+        K = len(self.breakpoints)
+        low, high = np.full(len(k), -np.inf), np.full(len(k), np.inf)
+        low[k > 0] = self.breakpoints[k[k > 0] - 1]
+        high[k < K] = self.breakpoints[k[k < K]]
+        return low, high
 
     @cached_property
     def _best(self) -> OperatingPoint:
-        return self._choose(self.h_curve)
+        return self.best()
 
     def _choose(self, value: FloatArray) -> OperatingPoint:
         """Return the point of the segment with the largest value.
@@ -281,56 +371,103 @@ class SeenUnseenCurve:
         Equally good segments: the larger sum of both accuracies, then the wider one, which withstands
         more change of the scores, then the one nearest to no calibration.
         """
-        low, high = self._bounds
-        total = self.unseen_curve + self.seen_curve
-        chosen = np.flatnonzero(low < high)  # gamma = -inf or inf is no calibration to use
-        for quality in (value, total):
-            chosen = chosen[quality[chosen] >= quality[chosen].max() - _EQUAL]
+        k = _largest(value, usable(self.breakpoints))
+        k = k[_largest(self.unseen_curve[k] + self.seen_curve[k])]
+        low, high = self._bounds(k)
         with np.errstate(over="ignore"):
-            width = high[chosen] - low[chosen]
-        chosen = chosen[width == width.max()]
-        k = chosen[np.abs(self.gammas[chosen]).argmin()]
-        return OperatingPoint(
-            gamma=float(self.gammas[k]),
-            interval=(float(low[k]), float(high[k])),
-            unseen=float(self.unseen_curve[k]),
-            seen=float(self.seen_curve[k]),
-            h=float(self.h_curve[k]),
-        )
+            widest = high - low == (high - low).max()
+        k, low, high = k[widest], low[widest], high[widest]
+        gamma = middle(low, high, self.breakpoints)
+        i = np.abs(gamma).argmin()
+        unseen, seen, h = (float(curve[k[i]]) for curve in (self.unseen_curve, self.seen_curve, self.h_curve))
+        return OperatingPoint(float(gamma[i]), (float(low[i]), float(high[i])), unseen, seen, h)
 
 
-def check_labels(y: ArrayLike, n_samples: int, seen: BoolArray) -> IndexArray:
-    """Return y as columns, once it is one known class per sample with both kinds of sample in it."""
+def usable(breakpoints: FloatArray) -> slice:
+    """Return the segments with a finite gamma: all but an end that is -inf or inf alone."""
+    first, last = ((breakpoints == end).any() for end in (-np.inf, np.inf))
+    return slice(int(first), len(breakpoints) + 1 - int(last))
+
+
+def middle(low: FloatArray, high: FloatArray, breakpoints: FloatArray) -> FloatArray:
+    """Return a gamma inside each segment (low, high]; one that is open at an end gets a finite gamma too."""
+    finite = breakpoints[np.isfinite(breakpoints)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        # An open end reaches as far as all finite breakpoints together.
+        reach = (finite[-1] - finite[0] or abs(finite[0]) or 1.0) if len(finite) else 1.0
+        gamma = low / 2 + high / 2
+    # Between two neighbouring floats there is no middle; the upper end belongs to the segment.
+    gamma = np.where(gamma > low, gamma, high)
+    gamma = np.where(np.isinf(low), high - reach, gamma)
+    gamma = np.where(np.isinf(high), low + reach, gamma)
+    gamma = np.where(np.isinf(low) & np.isinf(high), 0.0, gamma.clip(-_LARGEST, _LARGEST))
+    return np.where(low == high, low, gamma)  # the segments that are -inf or inf alone
+
+
+def _largest(value: FloatArray, among: slice = slice(None)) -> IndexArray:
+    """Return the indices of all entries that equal the largest one, but for rounding."""
+    value = value[among]
+    return np.flatnonzero(value >= value.max() - _EQUAL) + (among.start or 0)
+
+
+def check_labels(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
+    """Return y as columns and the number of samples of each class, once both kinds of class have some."""
     y = np.asarray(y)
-    if y.shape != (n_samples,) or (y.dtype.kind not in "iu" and len(y)):
+    if y.shape != (n_samples,) or y.dtype.kind not in "iu" or not len(y):
         raise UnseenError(
             f"y has shape {y.shape} and type {y.dtype}, expected the class index of every sample: "
             f"{n_samples} integers."
         )
-    outside = (y < 0) | (y >= len(seen))
-    if outside.any():
-        row = int(outside.argmax())
+    if y.min() < 0 or y.max() >= len(seen):
+        row = int(((y < 0) | (y >= len(seen))).argmax())
         raise UnseenError(
             f"y[{row}] is {y[row]}, but there are {len(seen)} classes (labels must be 0..{len(seen) - 1})."
         )
-    for kind, present in (("seen", seen[y].any()), ("unseen", not seen[y].all())):
-        if not present:
+    count = np.bincount(y, minlength=len(seen))
+    for kind, samples in (("seen", count[seen].sum()), ("unseen", count[~seen].sum())):
+        if not samples:
             raise UnseenError(
                 f"No sample belongs to {kind} classes. Calibration weighs seen against unseen samples: "
                 "pass some of both."
             )
-    return y.astype(np.intp, copy=False)
+    return y.astype(np.intp, copy=False), count
 
 
-def _cumulate(
-    d: FloatArray, won: NDArray[np.int64], lost: NDArray[np.int64]
-) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct d in order and what is won and lost on the segments around them."""
-    order = d.argsort()
-    d = d[order]
-    last = np.append(d[1:] > d[:-1], True)[: len(d)]  # equal d move together
-    cumulated = (np.append(0, weight[order].cumsum()[last]) for weight in (won, lost))
-    return d[last], *cumulated
+def sorted_flips(maxima: ScoreMaxima, y: IndexArray) -> tuple[FloatArray, IndexArray]:
+    """Return d in order, and the samples in that order, of all that calibration can win or lose.
+
+    These are the samples whose own side predicts them right. The others are wrong at every gamma.
+    """
+    right = np.flatnonzero((maxima.argmax_seen == y) | (maxima.argmax_unseen == y))
+    d = maxima.flips[right]
+    order = _argsort(d)
+    return d[order], right[order]
+
+
+def last_of_equals(d: FloatArray) -> BoolArray:
+    """Mark the last of each run of equal numbers: equal d move together."""
+    return np.append(d[1:] > d[:-1], True)[: len(d)]
+
+
+def _argsort(d: FloatArray) -> IndexArray:
+    """Return the order of d, several times faster than ``d.argsort()`` when there are a million.
+
+    NumPy sorts integers far faster than it sorts indices. So sort integers whose upper bits are those of d
+    and whose lower bits are the index, and put right the few neighbours that differ in lower bits of d.
+    """
+    bits = d.view(np.int64)
+    index_mask = (1 << len(d).bit_length()) - 1
+    key = bits ^ ((bits >> 63) & np.int64(2**63 - 1))  # integers in the same order as the floats
+    key &= ~index_mask
+    key |= np.arange(len(d))
+    key.sort()
+    order = key & index_mask
+    key &= ~index_mask
+    same = np.append(key[1:] == key[:-1], False)[: len(d)]
+    same[1:] |= same[:-1]
+    doubtful = np.flatnonzero(same)
+    order[doubtful] = order[doubtful][d[order[doubtful]].argsort(kind="stable")]
+    return order
 
 
 def mean_curve(curves: Sequence[SeenUnseenCurve]) -> SeenUnseenCurve:

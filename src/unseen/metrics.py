@@ -12,27 +12,28 @@ from unseen.errors import UnseenError, did_you_mean
 Weights = Literal["per-class", "per-sample"]
 WEIGHTS: tuple[Weights, Weights] = ("per-class", "per-sample")
 
-_ONE = 2**62  # the weights of a group of samples add up to at most this, so int64 never overflows
+_ONE = 2**62  # all samples together weigh at most this, so int64 never overflows
 
 
-def sample_weights(y: NDArray[np.integer], weights: str = "per-class") -> NDArray[np.int64]:
-    """Return the weight of every sample as an integer: sums are exact, whatever the order of the samples.
+def class_weights(count: NDArray[np.integer], weights: str = "per-class") -> NDArray[np.int64]:
+    """Return what one sample of each class weighs, given the number of samples of each class.
 
     ``"per-class"`` lets every class that has a sample weigh the same; a class without one is left out.
-    ``"per-sample"`` lets every sample weigh the same.
+    ``"per-sample"`` lets every sample weigh the same. The weights are integers: their sums are exact,
+    whatever the order of the samples.
 
-    >>> w = sample_weights(np.array([0, 0, 2]))
-    >>> w / w.sum()
-    array([0.25, 0.25, 0.5 ])
+    >>> count = np.array([2, 0, 1])
+    >>> weight = class_weights(count)
+    >>> weight * count / (weight @ count)
+    array([0.5, 0. , 0.5])
     """
     if weights not in WEIGHTS:
         near = did_you_mean(str(weights), WEIGHTS)
         raise UnseenError(f"Got weights={weights!r}, but expected 'per-class' or 'per-sample'.{near}")
-    if weights == "per-sample" or len(y) == 0:
-        return np.ones(len(y), dtype=np.int64)
-    count = np.bincount(y)  # (classes,)
-    classes = np.count_nonzero(count)
-    return (_ONE // (classes * np.maximum(count, 1)))[y]
+    present = count > 0
+    if weights == "per-sample":
+        return present.astype(np.int64)
+    return np.where(present, _ONE // (max(present.sum(), 1) * np.maximum(count, 1)), 0)
 
 
 def accuracy(y: ArrayLike, predicted: ArrayLike, weights: str = "per-class") -> float:
@@ -60,8 +61,10 @@ def accuracy(y: ArrayLike, predicted: ArrayLike, weights: str = "per-class") -> 
         )
     if len(y) == 0:
         raise UnseenError("There is no sample, so there is no accuracy. Pass at least one.")
-    w = sample_weights(np.unique(y, return_inverse=True)[1], weights)
-    return float(100 * (w[y == predicted].sum() / w.sum()))
+    y_index = np.unique(y, return_inverse=True)[1]
+    count, right = np.bincount(y_index), np.bincount(y_index, weights=y == predicted)
+    w = class_weights(count, weights)
+    return float(100 * (w @ right.astype(np.int64) / (w @ count)))
 
 
 def harmonic_mean(unseen: Any, seen: Any) -> Any:
