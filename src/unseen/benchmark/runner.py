@@ -57,14 +57,13 @@ class Report:
 
 
 def plan(settings: Iterable[Setting], methods: Sequence[str], n_seeds: int) -> list[Task]:
-    """Return all runs of a bench, the longest first; only methods that draw lots need several seeds."""
-    tasks = [
+    """Return all runs of a bench; only methods that draw lots need several seeds."""
+    return [
         Task(make_run(setting, method, seed), setting)
         for setting in settings
         for method in methods
         for seed in range(n_seeds if find_method(method).stochastic else 1)
     ]
-    return sorted(tasks, key=lambda task: -task.cost)
 
 
 def run_bench(
@@ -95,7 +94,8 @@ def run_bench(
     """
     for setting in {task.setting.key: task.setting for task in tasks}.values():
         store.add_setting(setting.key, setting.description)
-    waiting = {task.run.key: task for task in tasks if not store.has(task.run.key)}
+    longest_first = sorted(tasks, key=lambda task: -task.cost)  # so that all processors end together
+    waiting = {task.run.key: task for task in longest_first if not store.has(task.run.key)}
     report = Report(found=len(tasks) - len(waiting))
     jobs = jobs or cpu_count()
     forecast = Forecast(waiting, jobs, store)
@@ -172,6 +172,7 @@ class Forecast:
         for key in {task.setting.key for task in waiting.values()}:
             for result in store.results(key):
                 self._learn(key, result["method"], result["seconds"]["total"])
+        self._update()
 
     def finished(self, outcome: Outcome) -> None:
         """Take note of a run that has ended."""
@@ -180,6 +181,9 @@ class Forecast:
             seconds = outcome.result["seconds"]["total"]
             self._learn(task.setting.key, outcome.run.method, seconds)
             self.speed = [self.speed[0] + seconds, self.speed[1] + task.cost]
+        self._update()
+
+    def _update(self) -> None:
         expected = [self._expected(task) for task in self.waiting.values()]
         known = [seconds for seconds in expected if seconds is not None]
         self._left = max(sum(known) / self.jobs, max(known)) if known else None

@@ -57,12 +57,11 @@ def summarise(description: Mapping[str, Any], results: Iterable[Mapping[str, Any
 def summaries(store: Store, runs: Iterable[Run] | None = None) -> list[dict[str, Any]]:
     """Return one document per setting that has results: of all runs in a store, or of those named."""
     chosen = [run for run, _ in store.runs()] if runs is None else [r for r in runs if store.has(r.key)]
-    by_setting = {setting: [run for run in chosen if run.setting == setting] for setting in store.settings()}
-    return [
-        summarise(description, [store.result(run.key) for run in by_setting[setting]])
-        for setting, description in store.settings().items()
-        if by_setting[setting]
-    ]
+    results: dict[str, list[dict[str, Any]]] = {}
+    for run in chosen:
+        results.setdefault(run.setting, []).append(store.result(run.key))
+    settings = store.settings()
+    return [summarise(settings[key], found) for key, found in results.items()]
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

@@ -1,0 +1,47 @@
+"""Methods that misbehave, for tests of the bench; used by name as ``fake_methods:Name``."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from unseen.linear import LinearSV
+
+
+class Chance(LinearSV):
+    """A quick method whose result depends on its seed."""
+
+    stochastic = True
+
+    def __init__(self, prototypes: Any = None, *, alpha=1e-3, normalize="l2", random_state=None) -> None:
+        super().__init__(prototypes, alpha=alpha, normalize=normalize)
+        self.random_state = random_state
+
+    def _set_mapping(self, mapping):
+        noise = np.random.default_rng(self.random_state).normal(size=mapping.shape)
+        return super()._set_mapping(mapping * (1 + 0.3 * noise))
+
+
+class Failing(LinearSV):
+    """A method with a mistake in it."""
+
+    def fit_path(self, X, y, params):
+        raise ZeroDivisionError("one half of nothing")
+
+
+class Dying(LinearSV):
+    """A method whose process is killed, as the kernel does when memory runs out."""
+
+    def fit_path(self, X, y, params):
+        os._exit(137)
+
+
+class Slow(Chance):
+    """A method that takes its time."""
+
+    def fit_path(self, X, y, params):
+        time.sleep(0.3)
+        return super().fit_path(X, y, params)
