@@ -52,7 +52,7 @@ _evaluate = runner.evaluate_run
 
 
 def test_several_jobs_give_the_numbers_of_one(setting, tmp_path):
-    tasks = plan([setting], ["linear-vs", "linear-sv", "fake_methods:Chance"], 2)
+    tasks = plan([setting], ["linear-vs", "linear-sv", "fake_methods:Chance"], 5)
     found = []
     for jobs in (1, 2):
         with Store(tmp_path / str(jobs), create=True) as store:

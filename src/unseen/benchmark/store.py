@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from unseen.errors import UnseenError
 
 FILE_NAME = "runs.sqlite"
 _VERSION = 1  # of the tables, kept in PRAGMA user_version
-_BUSY_MS = 60_000  # how long to wait for another process that is writing
+_BUSY_SECONDS = 60  # how long to wait for another process that is writing
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, description TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (
@@ -99,7 +100,11 @@ class Store:
             )
         with _user_errors(self.path):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(self.path, timeout=_BUSY_MS / 1000, isolation_level=None)
+            # joblib asks for the next task from a thread of its own: one lock, one connection
+            self._connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._lock = threading.Lock()
             self._prepare()
 
     def __enter__(self) -> Self:
@@ -201,7 +206,7 @@ class Store:
 
     def _write(self, *statements: tuple[str, Iterable[Any]]) -> None:
         """Run statements as one transaction."""
-        with _user_errors(self.path):
+        with _user_errors(self.path), self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 for sql, values in statements:
@@ -213,7 +218,7 @@ class Store:
                 raise
 
     def _read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        with _user_errors(self.path):
+        with _user_errors(self.path), self._lock:
             return self._connection.execute(sql, values).fetchall()
 
     def _checked(self, key: str, text: str, digest: str) -> dict[str, Any]:
@@ -227,6 +232,8 @@ def _user_errors(path: Path) -> Iterator[None]:
     """Turn what goes wrong with the file into one clear line."""
     try:
         yield
+    except sqlite3.ProgrammingError:
+        raise  # our own mistake
     except (sqlite3.DatabaseError, OSError) as error:
         raise UnseenError(
             f"Cannot use {path}: {error}. What is stored stays; make room or give another folder with --out."
