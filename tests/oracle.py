@@ -139,3 +139,50 @@ def sae(X, y, S, alpha):
 def nearest(points, centres):
     """Index of the nearest centre (squared distance) for each point, one pair at a time."""
     return np.array([np.argmin([np.sum((p - c) ** 2) for c in centres]) for p in points])
+
+
+# ---- the process: every lambda, every fold, every gamma of a grid, one prediction at a time -------------
+
+
+def fold_scores(make, X, y, fold):
+    """Scores, labels and seen mask of one fold; columns are the classes of the fold in order."""
+    train, validation = fold
+    labels = sorted(set(y[train]) | set(y[validation]))
+    scores = make().fit(X[train], y[train]).similarity(X[validation])[:, labels]
+    index = np.array([labels.index(c) for c in y[validation]])
+    return scores, index, np.array([c in set(y[train]) for c in labels])
+
+
+def mean_h(make, X, y, folds, gamma):
+    """Mean over the folds of the harmonic mean at one gamma."""
+    return np.mean([gzsl_accuracies(*fold_scores(make, X, y, fold), gamma, "per-class")[2] for fold in folds])
+
+
+def process(make, alphas, X, y, folds, grid):
+    """Steps 3 and 4 of the process, gamma from a fine grid over the range of all score differences."""
+    zsl, h = [], []
+    for alpha in alphas:
+        parts = [fold_scores(lambda a=alpha: make(a), X, y, fold) for fold in folds]
+        zsl.append(np.mean([_zsl_accuracy(*part) for part in parts]))
+        difference = np.concatenate([s[:, seen].max(1) - s[:, ~seen].max(1) for s, _, seen in parts])
+        gammas = np.linspace(difference.min(), difference.max(), grid)
+        h.append(max(np.mean([_grid_h(*part, gammas) for part in parts], axis=0)))
+    return {"zsl": zsl, "h": h, "alpha_zsl": alphas[int(np.argmax(zsl))]}
+
+
+def _zsl_accuracy(scores, y, seen):
+    unseen = np.flatnonzero(~seen)
+    predicted = unseen[scores[:, unseen].argmax(1)]
+    return np.mean([100 * np.mean(predicted[y == c] == c) for c in unseen if (y == c).any()])
+
+
+def _grid_h(scores, y, seen, gammas):
+    values = []
+    for gamma in gammas:
+        hit = (scores - gamma * seen).argmax(1) == y
+        U, S = (
+            100 * np.mean([hit[y == c].mean() for c in np.unique(y) if seen[c] == side])
+            for side in (False, True)
+        )
+        values.append(2 * U * S / (U + S) if U + S else 0.0)
+    return np.array(values)
