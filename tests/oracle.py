@@ -186,3 +186,12 @@ def _grid_h(scores, y, seen, gammas):
         )
         values.append(2 * U * S / (U + S) if U + S else 0.0)
     return np.array(values)
+
+
+# ---- splits: counts of the seen test set by trying all ---------------------------------------------------
+
+
+def least_miss(kinds, sizes, targets, most):
+    """The smallest sum of |targets - kinds @ k| over all integers 0 <= k <= most."""
+    choices = itertools.product(*(range(m + 1) for m in most))
+    return min(int(np.abs(targets - kinds @ np.array(k)).sum()) for k in choices)

@@ -10,6 +10,7 @@ import numpy as np
 from unseen.base import FloatArray, row_blocks
 from unseen.datasets.dataset import Indices, ZeroShotDataset
 from unseen.datasets.matlab import creation_date
+from unseen.moments import Moments
 from unseen.splits import PARTS, Assignment, Fold, GZSLSplit, make_split
 
 # sha256 -> what the file is; the proposed split has been published in two versions
@@ -34,14 +35,12 @@ def class_variance(X: FloatArray, y: Indices) -> dict[str, float]:
     >>> class_variance(np.array([[0.0], [2.0], [10.0], [12.0]]), np.array([0, 0, 1, 1]))
     {'intra': 1.0, 'inter': 25.0}
     """
-    counts = np.bincount(y)
-    means = np.zeros((len(counts), X.shape[1]))  # (classes, features)
-    for block in row_blocks(len(X)):
-        np.add.at(means, y[block], X[block])
-    means /= np.maximum(counts, 1)[:, None]
-    intra = sum(float(((X[block] - means[y[block]]) ** 2).sum()) for block in row_blocks(len(X))) / len(X)
-    mean = counts @ means / len(X)
-    inter = float(counts @ ((means - mean) ** 2).sum(axis=1)) / len(X)
+    blocks = [(X[block], y[block]) for block in row_blocks(len(X))]  # views
+    moments = Moments.from_blocks(blocks, y.max() + 1, gram=False)
+    means = moments.total / np.maximum(moments.count, 1)[:, None]  # (classes, features)
+    intra = sum(float(((rows - means[of]) ** 2).sum()) for rows, of in blocks) / len(X)
+    mean = moments.total.sum(axis=0) / len(X)
+    inter = float(moments.count @ ((means - mean) ** 2).sum(axis=1)) / len(X)
     return {"intra": intra, "inter": inter}
 
 

@@ -53,7 +53,7 @@ def load_folder(
     if (path / "labels.csv").exists():
         content |= _read_labels(path / "labels.csv")
     if (path / "splits.csv").exists():
-        content |= _read_parts(path / "splits.csv")
+        content |= _read_parts(path / "splits.csv", len(content.get("y", ())))
     table = prototypes or (path / "prototypes.csv" if (path / "prototypes.csv").exists() else None)
     files = tuple(path / name for name in FOLDER_FILES if (path / name).exists() and name != "prototypes.csv")
     return _assemble(path.resolve().name, content, files, table, unseen_classes)
@@ -125,12 +125,17 @@ def _read_labels(path: Path) -> dict[str, NDArray[Any]]:
     return content
 
 
-def _read_parts(path: Path) -> dict[str, Indices]:
+def _read_parts(path: Path, n_samples: int) -> dict[str, Indices]:
     """Return the samples of each part from the last column of ``splits.csv``, one line per sample."""
     values = np.array([row[-1].strip() for row in read_csv(path)[1]])
     unknown = ~np.isin(values, list(PARTS))
     if unknown.any():
-        raise UnseenError(f"{path} names part {values[unknown][0]!r}, expected one of {', '.join(PARTS)}.")
+        wrong = str(values[unknown][0])
+        raise UnseenError(f"{path} names part {wrong!r}, expected one of {', '.join(PARTS)}.")
+    if len(values) != n_samples:
+        raise UnseenError(
+            f"{path} has {len(values)} lines but there are {n_samples} samples, expected one each."
+        )
     return {field: np.flatnonzero(values == part) for part, field in PARTS.items()}
 
 

@@ -52,7 +52,7 @@ def load_synthetic(
     n_samples: int = 2000,
     n_features: int = 128,
     n_classes: int = 40,
-    n_attributes: int = 24,
+    n_attributes: int = 48,
     random_state: int = 0,
 ) -> ZeroShotDataset:
     """Return drawn data of any size; a quarter of the classes is unseen.
@@ -94,7 +94,7 @@ def _check_sizes(n_samples: int, n_features: int, n_classes: int, n_attributes: 
 
 
 def _draw_truth(rng: np.random.Generator, n_features: int, n_attributes: int) -> SyntheticTruth:
-    latent = max(2, n_attributes // 4)  # attributes are correlated, as real ones are
+    latent = max(2, n_attributes // 2)  # attributes are correlated, as real ones are
     description = rng.standard_normal((latent, n_attributes)) / np.sqrt(latent)
     mapping = rng.standard_normal((latent, n_features), dtype=np.float32) / np.float32(np.sqrt(latent))
     return SyntheticTruth(description, mapping, NOISE)
