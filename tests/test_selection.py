@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 import oracle
-from unseen import ESZSL, SJE, GZSLClassifierCV, LinearSV, LinearVS, UnseenError
+from unseen import ESZSL, SJE, GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve, UnseenError
 from unseen.datasets import load
-from unseen.selection import ScoresClasses
+from unseen.selection import ScoresClasses, extrapolate_gamma, fewer_classes
 from unseen.splits import GZSLFolds, make_split
 
 
@@ -216,3 +216,47 @@ def test_folds_that_cannot_calibrate(train, validation, words):
 def test_lengths_must_match():
     with pytest.raises(UnseenError, match="X has 3 samples but y has 2 labels"):
         GZSLClassifierCV(LinearSV(np.eye(2))).fit(np.eye(3), [0, 1])
+
+
+# ---- gamma for the retrained model --------------------------------------------------------------------
+
+
+def test_extrapolation_is_exact_on_a_line():
+    """Curves whose best gamma is known: 5 - 2 log(classes)."""
+
+    def curve(gamma):  # H is best between gamma - 1 and gamma + 1
+        return SeenUnseenCurve.from_scores(
+            [[gamma - 1.0, 0.0], [gamma + 1.0, 0.0]], y=[1, 0], seen=[True, False]
+        )
+
+    sizes = [4, 6, 8, 10]
+    curves = [[curve(5 - 2 * np.log(size))] * 3 for size in sizes]
+    assert_allclose(extrapolate_gamma(sizes, curves, 15), 5 - 2 * np.log(15))
+    assert_allclose(extrapolate_gamma([10], [[curve(0.7)]], 15), 0.7)
+
+
+def test_fewer_classes_keeps_the_unseen_ones(small):
+    data, split = small
+    y = data.y[split.train]
+    train, validation = split.cv()[0]
+    small_train, small_validation = fewer_classes(y, (train, validation), 0.4)
+    assert len(np.unique(y[small_train])) == round(0.4 * len(np.unique(y[train])))
+    assert set(small_train) < set(train)
+    unseen = validation[~np.isin(y[validation], y[train])]
+    assert set(unseen) <= set(small_validation)
+    assert set(y[small_validation]) == set(y[small_train]) | set(y[unseen])
+
+
+def test_transferred_gamma_uses_no_unseen_prototype(small):
+    data, _ = small
+    other = data.prototypes.copy()
+    other[data.unseen] = 9.0
+    first, second = fit(small, gamma="transfer"), fit(small, gamma="transfer", prototypes=other)
+    assert first.gamma_ == second.gamma_
+    assert first.gamma_ != fit(small).gamma_
+    assert first.best_params_ == fit(small).best_params_
+
+
+def test_unknown_rule_for_gamma(small):
+    with pytest.raises(UnseenError, match="Got gamma='best'"):
+        fit(small, gamma="best")

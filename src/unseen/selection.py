@@ -17,6 +17,12 @@ from unseen.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
 from unseen.errors import UnseenError
 from unseen.splits import GZSLFolds
 
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # (train, validation) indices
+Curves = Sequence[SeenUnseenCurve]  # one per fold
+Settings = Sequence[Mapping[str, Any]]  # parameters to try
+
+SHARES = (0.4, 0.6, 0.8)  # of a fold's train classes, for the transfer of gamma
+
 
 @runtime_checkable
 class ScoresClasses(Protocol):
@@ -35,7 +41,7 @@ class ScoresClasses(Protocol):
         """Return scores (n_samples, n_classes), higher is better."""
 
 
-def fit_settings(estimator: Any, X: Any, y: Any, settings: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+def fit_settings(estimator: Any, X: Any, y: Any, settings: Settings) -> Iterator[Any]:
     """Yield a fitted model per setting: along the estimator's fast path, or one plain fit each."""
     if hasattr(estimator, "fit_path"):
         yield from estimator.fit_path(X, y, settings)
@@ -71,8 +77,8 @@ def run_fold(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
-    fold: tuple[NDArray[np.intp], NDArray[np.intp]],
-    settings: Sequence[Mapping[str, Any]],
+    fold: Fold,
+    settings: Settings,
     weights: str = "per-class",
 ) -> list[SeenUnseenCurve]:
     """Fit every setting on the fold's train part; return its curve on the validation part."""
@@ -100,6 +106,10 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
     cv : splitter or iterable of (train, validation) index arrays, optional
         A validation sample whose class is not in train plays an unseen class. By default
         :class:`unseen.splits.GZSLFolds` with three folds.
+    gamma : {"paper", "transfer"}, default="paper"
+        How gamma is carried from the folds to the retrained model: as it is, as in the paper, or
+        extrapolated to the number of classes that the retrained model has seen. A model that has seen
+        fewer classes favours them more, so gamma of the folds tends to be too large.
     weights : {"per-class", "per-sample"}, default="per-class"
         What accuracy means in the selection.
     n_jobs : int, optional
@@ -141,29 +151,33 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         param_grid: Any = None,
         *,
         cv: Any = None,
+        gamma: str = "paper",
         weights: str = "per-class",
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.cv = cv
+        self.gamma = gamma
         self.weights = weights
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:
         """Run the whole process on training samples X (n_samples, n_features) with labels y."""
+        if self.gamma not in ("paper", "transfer"):
+            raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'paper' or 'transfer'.")
         X, y = _as_arrays(X, y)
         settings = _settings(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, X, y))
-        results = Parallel(n_jobs=self.n_jobs)(
-            delayed(run_fold)(self.estimator, X, y, fold, settings, self.weights) for fold in folds
-        )
-        self._select(settings, results)
+        curves = self._run_folds(X, y, folds, settings)
+        self._select(settings, curves)
+        if self.gamma == "transfer":
+            chosen = [curves[self.best_index_], curves[self.best_index_zsl_]]
+            self._transfer_gamma(X, y, folds, chosen)
         self._retrain(X, y)
         return self
 
-    def _select(self, settings: list[dict[str, Any]], results: Sequence[Sequence[SeenUnseenCurve]]) -> None:
-        by_setting = list(zip(*results))  # [setting][fold]
+    def _select(self, settings: list[dict[str, Any]], by_setting: Sequence[Curves]) -> None:
         curves = [mean_curve(folds) for folds in by_setting]
         self.cv_results_ = _summary(settings, by_setting, curves)
         self.best_index_ = int(np.argmax(self.cv_results_["mean_h"]))
@@ -173,6 +187,25 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         self.curve_ = curves[self.best_index_]
         self.gamma_ = self.curve_.gamma
         self.gamma_zsl_ = curves[self.best_index_zsl_].gamma
+
+    def _run_folds(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], settings: Settings) -> list[Curves]:
+        """Return the validation curves, [setting][fold]."""
+        results = Parallel(n_jobs=self.n_jobs)(
+            delayed(run_fold)(self.estimator, X, y, fold, settings, self.weights) for fold in folds
+        )
+        return list(zip(*results))
+
+    def _transfer_gamma(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], full: list[Curves]) -> None:
+        """Extrapolate both gammas; ``full`` holds the curves of the two chosen settings, [setting][fold]."""
+        sizes, curves = [_mean_classes(y, folds)], [full]
+        for share in SHARES:
+            parts = [fewer_classes(y, fold, share) for fold in folds]
+            sizes.append(_mean_classes(y, parts))
+            curves.append(self._run_folds(X, y, parts, [self.best_params_, self.best_params_zsl_]))
+        n_classes = len(np.unique(y))
+        self.gamma_, self.gamma_zsl_ = (
+            extrapolate_gamma(sizes, by_size, n_classes) for by_size in zip(*curves)
+        )
 
     def _retrain(self, X: Any, y: NDArray[Any]) -> None:
         same = self.best_index_ == self.best_index_zsl_
@@ -222,6 +255,44 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         return self
 
 
+def fewer_classes(y: NDArray[Any], fold: Fold, share: float) -> Fold:
+    """Return the fold with a share of its train classes; the classes that play unseen stay the same.
+
+    Smaller shares are subsets of larger ones, and which classes they hold depends on the labels alone.
+    """
+    train, validation = fold
+    classes = np.random.default_rng(0).permutation(np.unique(y[train]))
+    dropped = classes[max(1, round(share * len(classes))) :]
+    return train[~np.isin(y[train], dropped)], validation[~np.isin(y[validation], dropped)]
+
+
+def extrapolate_gamma(sizes: Sequence[float], curves: Sequence[Curves], n_classes: int) -> float:
+    """Return gamma for a model that has seen ``n_classes``, from the curves of models that saw fewer.
+
+    ``curves[i]`` are those of the folds whose models saw ``sizes[i]`` classes. Of these, gamma is the middle
+    of all gammas within 1 % of the best mean harmonic mean, which is less noisy than the best one. It
+    changes about linearly with the logarithm of the number of seen classes.
+    """
+    gammas = [_middle_of_near_best(mean_curve(folds)) for folds in curves]
+    if len(set(sizes)) == 1:
+        return gammas[0]
+    # gamma = a + b log(classes)
+    b, a = np.polyfit(np.log(sizes), gammas, 1)
+    return float(a + b * np.log(n_classes))
+
+
+def _mean_classes(y: NDArray[Any], folds: Sequence[Fold]) -> float:
+    return float(np.mean([len(np.unique(y[train])) for train, _ in folds]))
+
+
+def _middle_of_near_best(curve: SeenUnseenCurve) -> float:
+    """Return the mean of all gammas where H is within 1 % of its best; open ends end at gamma itself."""
+    intervals = curve.near_best(0.01)  # (n, 2)
+    intervals = np.where(np.isfinite(intervals), intervals, curve.gamma)
+    width = np.diff(intervals, axis=1)[:, 0]
+    return float(intervals.mean(axis=1) @ width / width.sum()) if width.sum() > 0 else curve.gamma
+
+
 def _as_arrays(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """Return X and y ready for indexing by arrays; X stays memory-mapped where it is."""
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -236,7 +307,7 @@ def _settings(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
     return list(ParameterGrid(grid))
 
 
-def _folds(cv: Any, X: Any, y: NDArray[Any]) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _folds(cv: Any, X: Any, y: NDArray[Any]) -> Iterable[Fold]:
     """Yield (train, validation) index arrays, each with seen and unseen validation samples."""
     cv = GZSLFolds() if cv is None else cv
     for number, (train, validation) in enumerate(cv.split(X, y) if hasattr(cv, "split") else cv):
@@ -255,8 +326,8 @@ def _folds(cv: Any, X: Any, y: NDArray[Any]) -> Iterable[tuple[NDArray[np.intp],
 
 def _summary(
     settings: list[dict[str, Any]],
-    by_setting: Sequence[Sequence[SeenUnseenCurve]],
-    curves: Sequence[SeenUnseenCurve],
+    by_setting: Sequence[Curves],
+    curves: Curves,
 ) -> dict[str, Any]:
     """Return the table of what every setting reached, means and folds."""
     table: dict[str, Any] = {
