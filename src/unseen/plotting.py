@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from importlib import resources
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,25 @@ def _data_frame(columns: dict[str, Any]) -> Any:
     return pd.DataFrame(columns)
 
 
+class _Display:
+    """A picture that draws itself into given axes, or into a figure of its own."""
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw with matplotlib, into ``ax`` or a figure of its own."""
+        self.ax_ = _subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self._draw()
+        return self
+
+    def _draw(self) -> None:
+        raise NotImplementedError
+
+
 @dataclass
-class SeenUnseenDisplay:
+class SeenUnseenDisplay(_Display):
     """The seen-unseen curve with a chosen and the uncalibrated point, over lines of equal harmonic mean.
 
     Parameters
@@ -54,10 +72,7 @@ class SeenUnseenDisplay:
     def __post_init__(self) -> None:
         self.chosen = self.point or self.curve.best()
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw with matplotlib, into ``ax`` or a figure of its own."""
-        self.ax_ = _subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+    def _draw(self) -> None:
         self._draw_equal_h()
         shown = _visible(self.curve)
         label = f"every gamma (AUSUC {self.curve.ausuc:.3f})"
@@ -71,7 +86,6 @@ class SeenUnseenDisplay:
             ylim=(0, 1.05 * max(self.curve.seen_alone, 1)),
         )
         self.ax_.legend(loc="best")
-        return self
 
     def _draw_point(self, gamma: float, marker: str, label: str) -> None:
         unseen, seen, h = self.curve.at(gamma)
@@ -145,3 +159,157 @@ def _script_json(data: Any) -> Any:
 
     text = json.dumps(data, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+@dataclass
+class LambdaDisplay(_Display):
+    """Both accuracies against the regularisation, and where its two optima are (the paper's Fig. 1).
+
+    Accuracy of unseen samples among unseen classes, of seen samples among seen classes, and the best
+    harmonic mean, as means over the validation folds.
+
+    Parameters
+    ----------
+    alpha, zsl, seen, h : sequence of float
+        The paper's lambda, and A_U->Cu, A_S->Cs and the best mean H at each.
+    best_zsl, best : float
+        lambda_ZSL and lambda_GZSL.
+    """
+
+    alpha: Sequence[float]
+    zsl: Sequence[float]
+    seen: Sequence[float]
+    h: Sequence[float]
+    best_zsl: float
+    best: float
+
+    @classmethod
+    def from_result(cls, result: Mapping[str, Any]) -> Self:
+        """Take it from the stored result of a run; parameters besides alpha stay as they were chosen."""
+        table = result["validation"]
+        chosen = table["params"][table["best"]]
+        rows = [
+            row
+            for row, params in enumerate(table["params"])
+            if all(params[name] == chosen[name] for name in params if name != "alpha")
+        ]
+        columns = {name: [table[name][row] for row in rows] for name in ("zsl", "seen", "h")}
+        alpha = [table["params"][row]["alpha"] for row in rows]
+        return cls(
+            alpha, **columns, best_zsl=result["params_zsl"]["alpha"], best=result["params_gzsl"]["alpha"]
+        )
+
+    def _draw(self) -> None:
+        self.ax_.plot(self.alpha, self.zsl, "o-", color="C3", label="unseen among unseen, A_U→Cu")
+        self.ax_.plot(self.alpha, self.seen, "o-", color="C0", label="seen among seen, A_S→Cs")
+        self.ax_.plot(self.alpha, self.h, "o-", color="0.5", label="best harmonic mean H")
+        self.ax_.axvline(self.best_zsl, color="C3", linestyle=":", label="λ for ZSL")
+        self.ax_.axvline(self.best, color="black", linestyle=":", label="λ for GZSL")
+        self.ax_.set(xscale="log", xlabel="λ", ylabel="validation accuracy (%)", ylim=(0, None))
+        self.ax_.legend(loc="best")
+
+    def frame(self) -> Any:
+        """Return the curves as a pandas DataFrame, one row per value of alpha."""
+        columns = {"alpha": self.alpha, "zsl": self.zsl, "seen": self.seen, "h": self.h}
+        return _data_frame({**columns, "best_zsl": self.best_zsl, "best": self.best})
+
+
+@dataclass
+class SplitsDisplay(_Display):
+    """Which samples of which class train, validate and test (the paper's Fig. 2); a column is a class.
+
+    Parameters
+    ----------
+    counts : dict of sequence of int
+        Samples of each class by part: train, seen_val, val, test_seen, test.
+    class_names : sequence of str
+    """
+
+    counts: Mapping[str, Sequence[int]]
+    class_names: Sequence[str]
+
+    _COLOURS: ClassVar[dict[str, tuple[str, str]]] = {
+        "train": ("C0", "train"),
+        "val": ("C1", "validation: unseen classes"),
+        "test": ("C3", "test: unseen classes"),
+        "seen_val": ("C9", "validation: seen classes"),
+        "test_seen": ("C6", "test: seen classes"),
+    }
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any], fold: int = 0) -> Self:
+        """Take it from the stored description of a setting."""
+        return cls(description["class_counts"][fold], description["class_names"])
+
+    def _draw(self) -> None:
+        order = self._order()
+        bottom = np.zeros(len(order))
+        for part, (colour, label) in self._COLOURS.items():
+            height = np.asarray(self.counts[part])[order]
+            self.ax_.bar(np.arange(len(order)), height, 1.0, bottom, color=colour, label=label)
+            bottom += height
+        self.ax_.set(xlabel="class", ylabel="samples", xlim=(-0.5, len(order) - 0.5))
+        self.ax_.set_ylim(0, 1.35 * bottom.max())  # room for the legend
+        self.ax_.legend(loc="upper left", ncols=2, fontsize="small")
+
+    def _order(self) -> NDArray[np.intp]:
+        """Training classes first, then validation, then test classes, each as the data set has them."""
+        group = np.select(
+            [np.asarray(self.counts["test"]) > 0, np.asarray(self.counts["val"]) > 0], [2, 1], 0
+        )
+        return np.argsort(group, kind="stable")
+
+    def frame(self) -> Any:
+        """Return the numbers of samples as a pandas DataFrame, one row per class."""
+        return _data_frame({"class": list(self.class_names), **self.counts})
+
+
+@dataclass
+class AttributeErrorDisplay(_Display):
+    """Error of predicted attributes against the regularisation, seen and unseen (the paper's Fig. 3a)."""
+
+    alpha: Sequence[float]
+    seen: Sequence[float]
+    unseen: Sequence[float]
+
+    @classmethod
+    def from_result(cls, result: Mapping[str, Any]) -> Self:
+        """Take it from the stored result of a linear-vs run."""
+        return cls(**result["attribute_error"])
+
+    def _draw(self) -> None:
+        self.ax_.plot(self.alpha, self.unseen, "o-", color="C3", label="unseen classes")
+        self.ax_.plot(self.alpha, self.seen, "o-", color="C0", label="seen classes")
+        self.ax_.set(xscale="log", xlabel="λ", ylabel="mean squared error of attributes", ylim=(0, None))
+        self.ax_.legend(loc="best")
+
+    def frame(self) -> Any:
+        """Return the errors as a pandas DataFrame, one row per value of alpha."""
+        return _data_frame({"alpha": self.alpha, "seen": self.seen, "unseen": self.unseen})
+
+
+@dataclass
+class BiasVarianceDisplay(_Display):
+    """What the error of a ridge regression is made of, against its regularisation (the paper's Fig. 3b).
+
+    The fields are those of ``unseen.benchmark.bias_variance.BiasVariance``:
+    ``BiasVarianceDisplay(**vars(measure_bias_variance()))``.
+    """
+
+    alpha: Sequence[float]
+    bias: Sequence[float]
+    variance: Sequence[float]
+    noise: Sequence[float]
+    error: Sequence[float]
+
+    def _draw(self) -> None:
+        self.ax_.plot(self.alpha, self.error, color="black", label="total error")
+        self.ax_.plot(self.alpha, self.variance, color="C0", label="variance")
+        self.ax_.plot(self.alpha, self.bias, color="C3", label="bias²")
+        self.ax_.plot(self.alpha, self.noise, color="0.6", linestyle="--", label="noise")
+        self.ax_.set(xscale="log", xlabel="λ", ylabel="mean squared error", ylim=(0, None))
+        self.ax_.legend(loc="best")
+
+    def frame(self) -> Any:
+        """Return the parts as a pandas DataFrame, one row per value of alpha."""
+        return _data_frame({field.name: getattr(self, field.name) for field in fields(self)})

@@ -44,7 +44,7 @@ from unseen.benchmark.store import Run, fingerprint
 from unseen.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.linear import LinearVS
 from unseen.methods import find_method
-from unseen.metrics import WEIGHTS, accuracy
+from unseen.metrics import WEIGHTS, harmonic_mean
 from unseen.selection import GZSLClassifierCV, ScoresClasses, score_maxima
 
 NO_CALIBRATION = 0.0
@@ -156,9 +156,8 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> dict[str, Any]:
         "calibrated+lambda": (curves, float(search.gamma_)),
     }
     predicted = maxima.predict(float(search.gamma_))
-    unseen = ~test.is_seen
     return {
-        "zsl": {_key(w): accuracy(test.y[unseen], maxima_zsl.argmax_unseen[unseen], w) for w in WEIGHTS},
+        "zsl": {weights: curve.unseen_alone for weights, curve in curves_zsl.items()},
         "gzsl": {name: operating_point(*point) for name, point in points.items()},
         "ausuc": {weights: curve.ausuc for weights, curve in curves.items()},
         "curve": _curve(curves["per_class"]),
@@ -227,6 +226,12 @@ def attribute_error(setting: Setting, model: LinearVS) -> dict[str, list[float]]
             error = np.mean((predicted - data.prototypes[data.y[rows]]) ** 2)
             errors[name].append(float(f"{error:.7g}"))
     return errors
+
+
+def stored_curve(result: Mapping[str, Any]) -> SeenUnseenCurve:
+    """Return the test curve of a stored result, ready for ``unseen.plotting.SeenUnseenDisplay``."""
+    gamma, unseen, seen = (np.array(result["curve"][name]) for name in ("gamma", "unseen", "seen"))
+    return SeenUnseenCurve(gamma, unseen, seen, harmonic_mean(unseen, seen), result["ausuc"]["per_class"])
 
 
 def _curve(curve: SeenUnseenCurve) -> dict[str, list[float]]:
