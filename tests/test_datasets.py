@@ -8,11 +8,14 @@ import struct
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.io
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import small_data as small
 from conftest import ROOT
@@ -347,7 +350,7 @@ def test_an_npz_header_cannot_make_us_allocate(tmp_path):
     )
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("X.npy", head.getvalue() + b"few bytes")
-    refused("holds a broken array X: its header announces shape", path)
+    refused("is not a whole .npz file .X announces shape", path)
 
 
 # ---- bad content --------------------------------------------------------------------------------------
@@ -504,6 +507,37 @@ def test_extracted_features_and_a_typed_table_make_a_data_set(tmp_path):
     assert [data.class_names[c] for c in data.y] == [small.CLASS_NAMES[c] for c in y]
     np.testing.assert_allclose(data.prototypes[data.y], S[y], rtol=1e-12)
     assert {data.class_names[c] for c in np.flatnonzero(data.unseen)} == set(unseen)
+
+
+def test_descriptions_may_come_as_a_data_frame(tmp_path):
+    pd = pytest.importorskip("pandas")
+    path = small.write_npz(tmp_path / "extracted.npz", drop=["prototypes", "unseen_classes"])
+    S = small.arrays()[2]
+    frame = pd.DataFrame(S[::-1], index=small.CLASS_NAMES[::-1], columns=list("abcd"))
+    for source in (path, small.write_folder(tmp_path / "own")):
+        data = load(source, prototypes=frame, unseen_classes=[small.CLASS_NAMES[c] for c in small.UNSEEN])
+        np.testing.assert_array_equal(data.prototypes[data.y], S[small.arrays()[1]])
+        assert data.attribute_names == ("a", "b", "c", "d")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_file_is_read_or_refused(tmp_path, data):
+    """One byte is changed anywhere: no other error than ours may come out."""
+    write = data.draw(st.sampled_from([np.savez, np.savez_compressed, None]))
+    if write:
+        file = whole = tmp_path / "own.npz"
+        write(file, **small.npz_content())
+    else:
+        whole = small.write_folder(tmp_path / "own")
+        file = whole / data.draw(
+            st.sampled_from(["features.npy", "labels.csv", "prototypes.csv", "splits.csv"])
+        )
+    content = bytearray(file.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    file.write_bytes(content)
+    with suppress(UnseenError):
+        load(whole)
 
 
 def test_incomplete_data_can_be_described(tmp_path):

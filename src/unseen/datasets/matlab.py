@@ -51,6 +51,8 @@ def _read_v5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
     try:
         content = loadmat(path, variable_names=list(names))
+    except MemoryError:
+        raise
     except Exception as error:  # SciPy raises a different one for every way a file can be broken
         raise _unreadable(path, error) from error
     return {name: content[name] for name in names if name in content}
@@ -64,7 +66,9 @@ def _read_hdf5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     try:
         with h5py.File(path, "r") as file:
             return {name: _read_hdf5_array(file, file[name]) for name in names if name in file}
-    except (OSError, KeyError, RuntimeError, ValueError, AttributeError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # as varied as SciPy's
         raise _unreadable(path, error) from error
 
 

@@ -54,9 +54,10 @@ def load_folder(
         content |= _read_labels(path / "labels.csv")
     if (path / "splits.csv").exists():
         content |= _read_parts(path / "splits.csv", len(content.get("y", ())))
-    table = prototypes or (path / "prototypes.csv" if (path / "prototypes.csv").exists() else None)
+    if prototypes is None and (path / "prototypes.csv").exists():
+        prototypes = path / "prototypes.csv"
     files = tuple(path / name for name in FOLDER_FILES if (path / name).exists() and name != "prototypes.csv")
-    return _assemble(path.resolve().name, content, files, table, unseen_classes)
+    return _assemble(path.resolve().name, content, files, prototypes, unseen_classes)
 
 
 # ---- reading files ---------------------------------------------------------------------------------
@@ -70,7 +71,9 @@ def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             return {name: _read_member(path, archive, name) for name in present}
     except FileNotFoundError as error:
         raise UnseenError(f"{path} is missing.") from error
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
+    except (UnseenError, MemoryError):
+        raise
+    except Exception as error:  # zip, deflate and header can be broken in many ways, each with its own error
         raise UnseenError(
             f"{path} is not a whole .npz file ({error}). Write it again with numpy.savez."
         ) from error
@@ -78,23 +81,18 @@ def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 def _read_member(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     info = archive.getinfo(f"{name}.npy")
-    try:
-        with archive.open(info) as file:
-            shape, dtype = _read_header(file)
-            size = info.file_size - file.tell()
-        if dtype.hasobject:
-            raise UnseenError(
-                f"{path} holds {name} as pickled objects, which are never loaded: they could run any code. "
-                "Save plain numbers or text, for instance with numpy.array(..., dtype=str)."
-            )
-        if size != dtype.itemsize * int(np.prod(shape, dtype=object)):
-            raise ValueError(f"its header announces shape {shape}, but there are {size} bytes")
-        with archive.open(info) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except ValueError as error:
-        if isinstance(error, UnseenError):
-            raise
-        raise UnseenError(f"{path} holds a broken array {name}: {error}.") from error
+    with archive.open(info) as file:
+        shape, dtype = _read_header(file)
+        size = info.file_size - file.tell()
+    if dtype.hasobject:
+        raise UnseenError(
+            f"{path} holds {name} as pickled objects, which are never loaded: they could run any code. "
+            "Save plain numbers or text, for instance with numpy.array(..., dtype=str)."
+        )
+    if size != dtype.itemsize * int(np.prod(shape, dtype=object)):
+        raise ValueError(f"{name} announces shape {shape}, but there are {size} bytes")
+    with archive.open(info) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -112,7 +110,7 @@ def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
 def _map_features(path: Path) -> NDArray[Any]:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
+    except Exception as error:  # a broken header can be wrong Python in many ways
         raise UnseenError(f"{path} cannot be memory-mapped as an array: {error}.") from error
 
 
@@ -187,13 +185,9 @@ def _missing(content: Content, S: FloatArray) -> list[str]:
 
 
 def _classes(content: Content, table: Any) -> tuple[tuple[str, ...], tuple[str, ...] | None, FloatArray]:
-    """Return (class names, attribute names, prototypes) from a CSV table or from the arrays."""
-    if hasattr(table, "columns"):
-        return (
-            tuple(map(str, table.index)),
-            tuple(map(str, table.columns)),
-            np.asarray(table, dtype=np.float64),
-        )
+    """Return (class names, attribute names, prototypes) from a table or from the arrays."""
+    if hasattr(table, "columns"):  # a DataFrame or Prototypes
+        return tuple(map(str, table.index)), tuple(map(str, table.columns)), _numbers(table)
     if table is not None:
         return read_prototypes(Path(table))
     if "prototypes" in content:

@@ -47,14 +47,15 @@ def load_xlsa17(
     feature_file = path / f"{features.removesuffix('.mat')}.mat"
     samples = _read_features(feature_file) if feature_file.exists() else {}
     y = samples.get("labels")
+    S = _prototypes(splits)
     names = _class_names(splits, folder)
     return ZeroShotDataset(
         name=path.resolve().name,
         X=samples.get("features"),
         y=y,
-        prototypes=_prototypes(splits),
-        class_names=names or tuple(str(number + 1) for number in range(_prototypes(splits).shape[0])),
-        unseen=_unseen(splits, y, names, folder),
+        prototypes=S,
+        class_names=names or tuple(str(number + 1) for number in range(len(S))),
+        unseen=_unseen(splits.get("test_unseen_loc"), y, len(S), _listed_test_classes(folder, names)),
         trainval=splits.get("trainval_loc"),
         test_seen=splits.get("test_seen_loc"),
         test_unseen=splits.get("test_unseen_loc"),
@@ -122,15 +123,15 @@ def _class_names(splits: Mapping[str, NDArray[Any]], folder: Path) -> tuple[str,
     return tuple(_read_list(folder / "allclasses.txt"))
 
 
-def _unseen(
-    splits: Mapping[str, NDArray[Any]], y: Indices | None, names: tuple[str, ...], folder: Path
-) -> NDArray[np.bool_]:
-    """Return the unseen classes: those of the test samples, or else of the list of test classes."""
-    n_classes = len(_prototypes(splits))
-    test = splits.get("test_unseen_loc")
+def _listed_test_classes(folder: Path, names: tuple[str, ...]) -> Indices:
+    listed = _read_list(folder / "testclasses.txt") if names else []
+    return class_positions(listed, names, str(folder / "testclasses.txt"))
+
+
+def _unseen(test: Indices | None, y: Indices | None, n_classes: int, listed: Indices) -> NDArray[np.bool_]:
+    """Return the unseen classes: those of the test samples, or else those listed."""
     if y is None or test is None:
-        listed = _read_list(folder / "testclasses.txt") if names else []
-        return class_mask(class_positions(listed, names, "testclasses.txt"), n_classes)
+        return class_mask(listed, n_classes)
     inside = y[test[(test >= 0) & (test < len(y))]]  # wrong places are reported when all is checked
     return class_mask(inside[(inside >= 0) & (inside < n_classes)], n_classes)
 
