@@ -39,6 +39,10 @@ def result(
             "best_zsl": 1,
         },
         "curve": {"gamma": [0.1, 0.3], "unseen": [0.0, 20.0, 60.0], "seen": [80.0, 50.0, 0.0]},
+        "flips": {
+            "seen": [-0.1, 0.15, 0.3, 0.3, 0.4, 0.5, 0.6, 0.7],
+            "unseen": [0.1, 0.3, 0.3, 0.35],
+        },
         "regret": {
             name: {"gamma": 0.25, "H": v + 1, "loss": 1.0} for name, v in zip(CALIBRATIONS[1:], h[1:])
         },

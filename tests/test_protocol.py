@@ -18,8 +18,8 @@ from unseen.selection import GZSLClassifierCV
 from unseen.splits import make_split
 
 FIELDS = {"method", "seed", "version", "model", "grid", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl"}
-FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "regret", "classes", "confusion", "attribute_error"}
-FIELDS |= {"seconds"}
+FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "flips", "regret", "classes", "confusion"}
+FIELDS |= {"attribute_error", "seconds"}
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,8 @@ def test_classes_and_confusion_agree_with_the_accuracies(setting, result):
     confusion = result["confusion"]
     assert sum(confusion["unseen"].values()) == len(setting.split.test_unseen)
     assert sum(confusion["seen"].values()) == len(setting.split.test_seen)
+    for kind, flips in result["flips"].items():  # beyond its flip a sample is taken for an unseen class
+        assert np.searchsorted(flips, result["gamma"]) == confusion[kind]["unseen"]
 
 
 def test_class_table_names_the_most_frequent_mistake():

@@ -15,6 +15,8 @@ validation               by parameter setting, means over the folds: "params", "
                          these lists (the paper's Fig. 1)
 curve                    test seen-unseen curve of the model, per class: "gamma" are its breakpoints,
                          "unseen" and "seen" (one entry more) the accuracies before, between, after them
+flips                    {"seen" | "unseen" samples: the gamma up to which each is taken for a seen class},
+                         rising: seen against unseen at every gamma
 regret                   {"calibrated" | "calibrated+lambda": {"gamma", "H", "loss"}}: the best gamma *on
                          test*, its H per class, and what our gamma loses against it. A diagnosis:
                          nothing is ever chosen by it
@@ -161,6 +163,7 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> dict[str, Any]:
         "gzsl": {name: operating_point(*point) for name, point in points.items()},
         "ausuc": {weights: curve.ausuc for weights, curve in curves.items()},
         "curve": _curve(curves["per_class"]),
+        "flips": _flips(maxima, test.is_seen),
         "regret": {name: regret(*points[name]) for name in CALIBRATIONS[1:]},
         "classes": class_table(test.y, predicted, len(test.seen)),
         "confusion": seen_confusion(test.is_seen, test.seen[predicted]),
@@ -241,6 +244,13 @@ def _curve(curve: SeenUnseenCurve) -> dict[str, list[float]]:
         "gamma": [float(f"{gamma:.7g}") for gamma in curve.breakpoints[finite]],
         "unseen": _rounded(curve.unseen_curve[inside]),
         "seen": _rounded(curve.seen_curve[inside]),
+    }
+
+
+def _flips(maxima: ScoreMaxima, is_seen: NDArray[np.bool_]) -> dict[str, list[float]]:
+    return {
+        kind: [float(f"{gamma:.7g}") for gamma in np.nan_to_num(np.sort(maxima.flips[rows]))]
+        for kind, rows in (("seen", is_seen), ("unseen", ~is_seen))
     }
 
 
