@@ -126,7 +126,7 @@ class SeenUnseenDisplay(_Display):
         template = resources.files("unseen").joinpath("templates/curve.html").read_text("utf-8")
         environment = Environment(autoescape=True)
         return environment.from_string(template).render(
-            title=title, plotly=Markup(get_plotlyjs()), data=_script_json(self._page_data())
+            title=title, plotly=Markup(get_plotlyjs()), data=script_json(self._page_data())
         )
 
     def _page_data(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _visible(curve: SeenUnseenCurve) -> NDArray[np.intp]:
     return np.flatnonzero(changed)
 
 
-def _script_json(data: Any) -> Any:
+def script_json(data: Any) -> Any:
     """Return JSON that is safe inside a script element: no character of it can end the element."""
     from markupsafe import Markup
 

@@ -12,7 +12,7 @@ from unseen import __version__
 from unseen.errors import UnseenError
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
-COMMANDS: tuple[str, ...] = ("inspect", "bench", "calibrate", "extract")
+COMMANDS: tuple[str, ...] = ("inspect", "bench", "report", "calibrate", "extract")
 
 
 class _Commands(click.Group):

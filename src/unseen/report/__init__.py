@@ -1,0 +1,26 @@
+"""The report of a bench: stored runs -> a plain dict -> a template -> one standalone page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from unseen._files import atomic_path
+from unseen.benchmark.store import Store
+from unseen.report.document import make_document
+from unseen.report.page import render_page
+
+
+def write_report(run: str | os.PathLike[str], html: str | os.PathLike[str] | None = None) -> Path:
+    """Write everything that a run folder holds as one HTML file, and return its path.
+
+    The page needs no network and no other file. Parameters: the run folder of a bench, and where to write
+    (``report.html`` in the run folder unless told).
+    """
+    with Store(run := Path(run)) as store:
+        page = render_page(make_document(store))
+    path = Path(html) if html else run / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return path

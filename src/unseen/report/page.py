@@ -1,0 +1,66 @@
+"""The second step of a report: the dict goes through the templates into one standalone page.
+
+Every text passes Jinja's escaping or, as JSON, ``script_json``; and the page's content security policy
+names the hash of each script, so nothing that came with the data can ever run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from unseen.errors import need_extra
+from unseen.plotting import script_json
+
+_SCRIPTS = ("base.js", "tables.js", "curve.js", "charts.js", "panel.js", "main.js")
+
+
+def render_page(document: Mapping[str, Any]) -> str:
+    """Return the page as text."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise need_extra("jinja2 and plotly", "report", "The report") from error
+    environment = Environment(
+        loader=PackageLoader("unseen", "templates/report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    scripts = [get_plotlyjs(), "".join(_text(name) for name in _SCRIPTS)]
+    return environment.get_template("page.html").render(
+        **document,
+        style=Markup(_text("style.css")),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(scripts),
+        data=script_json(page_data(document)),
+    )
+
+
+def page_data(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what the scripts need, per setting; the rest is in the page as text."""
+    needed = ("methods", "attribute_error", "classes", "splits")
+    return [
+        {**{key: part[key] for key in needed}, "copy": [table["copy"] for table in part["tables"]]}
+        for part in document["settings"]
+    ]
+
+
+def _text(name: str) -> str:
+    return resources.files("unseen").joinpath("templates/report", name).read_text("utf-8")
+
+
+def _policy(scripts: list[str]) -> str:
+    """Return the content security policy: these scripts, inline styles, pictures made here; no network."""
+    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

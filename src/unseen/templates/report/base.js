@@ -1,0 +1,22 @@
+"use strict";
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));
+const percent = value => value.toFixed(1);
+const number = gamma => String(Number(gamma.toPrecision(6)));
+
+// The colours of the page, as the style sheet has them at this moment.
+function tone(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
+
+// A small text for people who cannot see what a button did.
+function say(text) {
+  document.getElementById("said").textContent = text;
+}
+
+function element(tag, text, attributes) {
+  const made = document.createElement(tag);
+  if (text !== undefined && text !== null) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
+  return made;
+}

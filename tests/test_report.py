@@ -1,0 +1,196 @@
+"""The report tells what the store holds, on one small page that runs nothing of the data."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from fake_runs import description, result
+from unseen.benchmark.store import Run, Store
+from unseen.benchmark.summary import summarise
+from unseen.errors import UnseenError
+from unseen.methods import METHODS
+from unseen.report import write_report
+from unseen.report.document import answer, make_document
+from unseen.report.figures import selection_figure, thin_curve, thin_flips
+from unseen.report.tables import fold_table
+
+EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
+
+
+def fill(folder, runs, **setting):
+    """Write runs into a store and return its folder."""
+    with Store(folder, create=True) as store:
+        store.add_command({"arguments": ["bench", "my data"], "versions": {"unseen": "0.1.0"}, "machine": {}})
+        store.add_setting("s", description(**setting))
+        for run in runs:
+            store.add_result(Run(f"{run['method']}{run['seed']}", "s", run["method"], run["seed"]), run)
+    return folder
+
+
+def document(folder):
+    with Store(folder) as store:
+        return make_document(store)
+
+
+class Elements(HTMLParser):
+    """All elements of a page with their attributes, and the text of its scripts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.scripts = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, text):
+        if self.cdata_elem == "script":
+            self.scripts[-1] += text
+
+
+@pytest.fixture
+def page(tmp_path):
+    """A page whose data set, classes and files carry names that try to be code."""
+    names = {"name": EVIL, "dataset": EVIL, "source": EVIL, "class_names": [EVIL, "b", "c"]}
+    runs = [result(EVIL), result("sae"), result("sje", 1), result("sje", 0)]
+    return write_report(fill(tmp_path, runs, **names)).read_text("utf-8")
+
+
+def test_nothing_of_the_data_becomes_part_of_the_page(page):
+    assert "<script>alert" not in page
+    elements = Elements(page)
+    assert [tag for tag, _ in elements.tags].count("script") == 3  # the data, plotly, our own
+    assert not any(tag == "img" or "onerror" in attributes for tag, attributes in elements.tags)
+    assert json.loads(elements.scripts[0])[0]["classes"]["names"][0] == EVIL
+
+
+def test_the_policy_allows_exactly_the_scripts_of_the_page_and_no_network(page):
+    elements = Elements(page)
+    policy = next(
+        a["content"] for tag, a in elements.tags if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+    for script in elements.scripts[1:]:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    for _, attributes in elements.tags:
+        assert not re.match("https?:|//", attributes.get("src") or attributes.get("href") or "")
+
+
+def test_the_answer_is_the_best_method_and_what_calibration_gained():
+    runs = [result("sae", h=(20.0, 30.0, 41.0)), result("sje", h=(35.0, 30.0, 40.0))]
+    found = answer(summarise(description(), runs)["methods"])
+    assert (found["best"], found["h"]["mean"], found["gain"], found["next"]) == ("sae", 41.0, 21.0, "SJE")
+    assert (found["mean_before"], found["mean_after"]) == (27.5, 40.5)
+
+
+@pytest.mark.parametrize(
+    ("h", "words"),
+    [
+        ((20.0, 30.0, 41.0), "21.0 points more"),
+        ((45.0, 30.0, 41.0), "4.0 points less"),
+        ((41.0,) * 3, "the same"),
+    ],
+)
+def test_a_loss_is_called_a_loss(tmp_path, h, words):
+    page = write_report(fill(tmp_path, [result("sae", h=h)])).read_text("utf-8")
+    assert words in page.split('class="answer"')[1].split("</p>")[0]
+
+
+def test_the_document_is_plain_and_names_the_command(tmp_path):
+    found = document(fill(tmp_path, [result("sae")]))
+    assert json.loads(json.dumps(found, allow_nan=False))
+    assert found["commands"] == ["unseen bench 'my data'"]
+    assert found["settings"][0]["methods"][0]["explorer"]["jumps"]["chosen"] == 0.2
+
+
+def test_the_paper_stands_beside_ours_where_it_printed_numbers(tmp_path):
+    cub = {"dataset": "CUB", "split": "proposed", "crops": 1}
+    part = document(fill(tmp_path, [result(name) for name in METHODS], published=cub))["settings"][0]
+    assert "paper" in [column["source"] for column in part["tables"][1]["columns"]]
+    assert part["folds"][1]["name"] == "paper, fold 1"
+    sync = next(row for row in part["tables"][1]["rows"] if row["name"] == "SynC")
+    assert 47.6 in [cell["value"] for cell in sync["cells"]]
+
+
+def test_the_papers_seen_test_set_is_the_sum_of_its_two_parts():
+    cub = {"dataset": "CUB", "split": "proposed", "crops": 1}
+    sizes = fold_table(description(folds=[], published=cub))[0]["sizes"]
+    assert sum(samples for samples, _ in sizes) == 11788
+    assert sizes[3][1] == 150
+
+
+def test_a_long_curve_is_thinned_but_exact_where_it_matters():
+    rng = np.random.default_rng(0)
+    ends = np.sort(rng.normal(size=5000))
+    curve = {"gamma": ends, "unseen": np.linspace(0, 60, 5001), "seen": np.linspace(80, 0, 5001)}
+    thin = thin_curve(curve, [0.123, 0.0], 200)
+    assert len(thin["unseen"]) == len(thin["breakpoints"]) + 1 <= 203
+    for gamma in (0.123, 0.0, -9.0, 9.0):
+        k, whole = np.searchsorted(thin["breakpoints"], gamma), np.searchsorted(ends, gamma)
+        assert thin["unseen"][k] == curve["unseen"][whole]
+        assert thin["seen"][k] == curve["seen"][whole]
+    inside = np.searchsorted(thin["breakpoints"], thin["gammas"])
+    assert inside.tolist() == list(range(len(inside)))  # every segment can be reached with its own gamma
+
+
+def test_thinned_flips_count_to_within_a_step():
+    flips = np.sort(np.random.default_rng(0).normal(size=10_001)).tolist()
+    thin = thin_flips(flips, 500)
+    for gamma in (-1.0, 0.0, 0.5, 5.0):
+        count = thin["step"] * np.searchsorted(thin["gamma"], gamma)
+        assert 0 <= np.searchsorted(flips, gamma) - count < thin["step"]
+    assert thin_flips(flips[:10], 500) == {"total": 10, "step": 1, "gamma": flips[:10]}
+
+
+def test_both_optima_lie_on_the_lines_when_there_are_two_parameters():
+    params = [{"alpha": a, "beta": b} for a in (0.1, 1.0, 10.0) for b in (1, 2)]
+    table = {"params": params, "zsl": [1, 9, 3, 4, 5, 6], "seen": [8, 7, 6, 5, 4, 3], "h": [1, 2, 3, 7, 5, 6]}
+    table |= {"best": 3, "best_zsl": 1}
+    figure = selection_figure({"grid": {"alpha": [], "beta": []}, "validation": table})
+    assert (figure["x"], figure["scale"], figure["others"]) == ([0.1, 1.0, 10.0], "log", ["beta"])
+    assert (figure["zsl"], figure["h"]) == ([9, 4, 6], [2, 7, 6])
+    assert (figure["best_zsl"], figure["best"]) == (0.1, 1.0)
+    assert selection_figure({"grid": {}, "validation": table}) is None
+
+
+def test_a_full_bench_of_a_large_data_set_stays_under_six_megabytes(tmp_path):
+    rng = np.random.default_rng(0)
+    gammas = np.sort(rng.normal(size=20_000)).round(7).tolist()
+    accuracy = np.linspace(0, 70, 20_001).round(4).tolist()
+    large = {
+        "curve": {"gamma": gammas, "unseen": accuracy, "seen": accuracy[::-1]},
+        "flips": {"seen": gammas, "unseen": gammas},
+        "classes": {k: [12.3456] * 700 for k in ("samples", "accuracy", "confused")}
+        | {"confusion": [1] * 700},
+    }
+    counts = {part: [20] * 700 for part in ("train", "seen_val", "val", "test_seen", "test")}
+    names = {"class_names": [f"a class with a long name {i}" for i in range(700)], "n_classes": 700}
+    runs = [{**result(name), **large} for name in METHODS]
+    path = write_report(fill(tmp_path, runs, **names, unseen=[0, 1] * 350, class_counts=[counts] * 3))
+    assert path.stat().st_size < 6e6
+
+
+def test_a_folder_without_a_finished_run_is_refused(tmp_path, run):
+    with Store(tmp_path, create=True), pytest.raises(UnseenError, match="no finished run"):
+        write_report(tmp_path)
+    done = run("report", tmp_path / "nowhere")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+
+
+def test_the_command_writes_where_it_is_told(tmp_path, run):
+    folder = fill(tmp_path / "run", [result("sae")])
+    done = run("report", folder, "--html", tmp_path / "new" / "page.html")
+    assert done.returncode == 0 and done.stdout == ""
+    assert (tmp_path / "new" / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
