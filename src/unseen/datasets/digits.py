@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unseen.datasets.dataset import ZeroShotDataset, class_mask
 
@@ -31,6 +32,9 @@ SEGMENTS = {
 # The choice follows from the descriptions alone: the seen ones have full rank, and the unseen ones differ
 # from each other in three segments at least. Only 3, 4, 6 and 0, 1, 5 do both.
 UNSEEN = (3, 4, 6)
+# Seven folds over the seven seen digits: as many validation classes as there are unseen ones, and every
+# two of them are held out together exactly once (the lines of the Fano plane).
+LINES = tuple((k, (k + 1) % 7, (k + 3) % 7) for k in range(7))
 
 
 def load_digits() -> ZeroShotDataset:
@@ -50,4 +54,10 @@ def load_digits() -> ZeroShotDataset:
         unseen=unseen,
         attribute_names=tuple(SEGMENTS.values()),
         test_unseen=np.flatnonzero(unseen[y]),
+        class_folds=_balanced_folds(np.flatnonzero(~unseen)),
     )
+
+
+def _balanced_folds(seen: NDArray[np.intp]) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
+    """Return (train classes, validation classes) for each line."""
+    return tuple((np.delete(seen, line), seen[sorted(line)]) for line in LINES)
