@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ KNOWN_FILES = {
     "359a4cab00f64fc3053845a39db3e7541f2f0c2303ce461560ca9c8900573193": "SUN, proposed split version 2.0",
     "1fb6c3c031342e1a2bd964e1633ba01b546bac9bc027d7a69d1d01562de27611": "APY, proposed split version 2.0",
 }
-UNKNOWN_FILE = "unknown version"
 
 
 # ---- numbers -----------------------------------------------------------------------------------------
@@ -145,11 +145,16 @@ def _files(dataset: ZeroShotDataset) -> list[dict[str, str]]:
         {
             "file": str(path),
             "sha256": dataset.checksums[str(path)],
-            "known": KNOWN_FILES.get(dataset.checksums[str(path)], UNKNOWN_FILE),
+            "known": KNOWN_FILES.get(dataset.checksums[str(path)], _unknown(path)),
             "created": creation_date(path) if path.suffix == ".mat" else "",
         }
         for path in dataset.files
     ]
+
+
+def _unknown(path: Path) -> str:
+    """Return what to call a file that is not known; nobody publishes versions of a user's own files."""
+    return "unknown version" if path.suffix == ".mat" else "own file"
 
 
 def _advice(dataset: ZeroShotDataset) -> list[str]:
