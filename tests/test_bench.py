@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -36,11 +38,10 @@ def call(*arguments):
     return CliRunner().invoke(main, ["bench", *map(str, arguments)])
 
 
-def start(*arguments):
+def start(*arguments, session=False):
     command = [sys.executable, "-m", "unseen", "bench", *map(str, arguments)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **pipes, env=ENVIRONMENT, start_new_session=session)
 
 
 def numbers(document):
@@ -100,6 +101,24 @@ def test_status_tells_what_is_there(folder):
     assert command["versions"]["numpy"]
 
 
+def test_verify_computes_stored_runs_again(folder, tmp_path):
+    done = call("--verify", folder[0])
+    assert done.exit_code == 0
+    assert [line.partition(": ")[2] for line in done.stdout.splitlines()] == ["the same"] * 3
+    forged = tmp_path / "forged"
+    shutil.copytree(folder[0], forged)
+    with closing(sqlite3.connect(forged / FILE_NAME)) as connection, connection:
+        for key, text in connection.execute("SELECT key, result FROM runs").fetchall():
+            result = json.loads(text)
+            result["zsl"]["per_class"] += 1
+            text = json.dumps(result)
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            connection.execute("UPDATE runs SET result = ?, digest = ? WHERE key = ?", (text, digest, key))
+    done = call("--verify", forged)
+    assert done.exit_code == 1
+    assert "1 numbers differ, zsl.per_class: stored" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -148,6 +167,7 @@ def wait_for_runs(path, n):
     return None
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_and_started_again_gives_the_same_numbers(run, tmp_path):
     arguments = ["--methods", "fake_methods:Slow,linear-sv,sae", "--seeds", 3, "--json"]
     whole = run("bench", *arguments, "--out", tmp_path / "whole", "--jobs", 1, env=ENVIRONMENT)
@@ -161,6 +181,22 @@ def test_killed_at_any_moment_and_started_again_gives_the_same_numbers(run, tmp_
     done = run("bench", *arguments, "--out", tmp_path / "killed", "--jobs", 1, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     assert numbers(json.loads(done.stdout)) == numbers(json.loads(whole.stdout))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_leaves_with_a_summary(tmp_path, jobs):
+    process = start(
+        *("--methods", "fake_methods:Slow", "--seeds", 50, "--jobs", jobs, "--out", tmp_path), session=True
+    )
+    wait_for_runs(tmp_path / FILE_NAME, 1)
+    began = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    out, words = process.communicate(timeout=30)
+    assert time.monotonic() - began < 5  # two seconds on a machine with nothing else to do
+    assert (process.returncode, out) == (130, "")
+    assert "of 50 runs are stored" in words
+    assert "the same command continues" in words
+    assert "Traceback" not in words
 
 
 def test_two_benches_share_a_folder(tmp_path):

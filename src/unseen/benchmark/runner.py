@@ -153,7 +153,8 @@ def attempt(run: Run, setting: Setting, threads: int) -> Outcome:
     """Do one run with so many threads; an error of the method becomes part of the outcome."""
     try:
         with threadpool_limits(threads):
-            return Outcome(run, evaluate_run(setting, run.method, run.seed))
+            result = evaluate_run(setting, run.method, run.seed)
+        return Outcome(run, {**result, "threads": threads})
     except Exception as error:  # whatever a method raises, the others go on
         name = type(error).__name__
         return Outcome(run, error=f"{name}: {error}" if str(error) else name, details=traceback.format_exc())

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -27,6 +27,22 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
         for line in describe_store(store):
             click.echo(line)
     ctx.exit()
+
+
+def show_verification(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
+    """Compute a random sample of stored runs again, say what differs, and leave."""
+    if folder is None:
+        return
+    from unseen.benchmark.store import Store
+    from unseen.benchmark.verify import verify
+
+    failed = False
+    with Store(folder) as store:
+        for run, differences in verify(store):
+            verdict = f"{len(differences)} numbers differ, {differences[0]}" if differences else "the same"
+            click.echo(f"{run.method} seed {run.seed}: {verdict}")
+            failed |= bool(differences)
+    ctx.exit(1 if failed else 0)
 
 
 @click.command(epilog="Example: unseen bench data/CUB --features res50 --methods eszsl,sje --jobs 2")
@@ -59,6 +75,15 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     is_eager=True,
     help="Show what a run folder holds.",
 )
+@click.option(
+    "--verify",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    callback=show_verification,
+    expose_value=False,
+    is_eager=True,
+    help="Compute some stored runs again and compare every number.",
+)
 def command(
     data: tuple[str, ...],
     methods: str | None,
@@ -87,7 +112,10 @@ def command(
     folder = out or default_folder(settings)
     with Store(folder, create=True) as store:
         remember_command(store)
-        report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet)
+        try:
+            report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet)
+        except KeyboardInterrupt:
+            stop(store, tasks, folder)
         print_results(store, tasks, as_json, style)
     print_report(report, folder, len(tasks), quiet)
 
@@ -150,6 +178,14 @@ def stdout_console() -> Any:
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
+
+
+def stop(store: Any, tasks: Sequence[Task], folder: Path) -> NoReturn:
+    """Leave at once after Ctrl-C, and say what is there."""
+    stored = sum(store.has(task.run.key) for task in tasks)
+    done = f"{stored} of {len(tasks)} runs are stored in {folder}"
+    click.echo(f"\ninterrupted: {done}; the same command continues.", err=True)
+    sys.exit(130)
 
 
 def print_report(report: Report, folder: Path, total: int, quiet: bool) -> None:
