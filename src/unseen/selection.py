@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
+from unseen._progress import progress
 from unseen.base import BLOCK, FloatArray, encode_labels, row_blocks
 from unseen.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
 from unseen.errors import UnseenError
@@ -114,6 +115,8 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         What accuracy means in the selection.
     n_jobs : int, optional
         Folds that run at the same time, through joblib.
+    verbose : bool, default=False
+        Show progress on stderr.
 
     Attributes
     ----------
@@ -154,6 +157,7 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         gamma: str = "paper",
         weights: str = "per-class",
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -161,6 +165,7 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         self.gamma = gamma
         self.weights = weights
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         """Run the whole process on training samples X (n_samples, n_features) with labels y."""
@@ -190,9 +195,12 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
 
     def _run_folds(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], settings: Settings) -> list[Curves]:
         """Return the validation curves, [setting][fold]."""
-        results = Parallel(n_jobs=self.n_jobs)(
-            delayed(run_fold)(self.estimator, X, y, fold, settings, self.weights) for fold in folds
-        )
+        tasks = (delayed(run_fold)(self.estimator, X, y, fold, settings, self.weights) for fold in folds)
+        results = []
+        with progress(len(folds), "Choosing parameters", unit="folds", quiet=not self.verbose) as advance:
+            for curves in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+                results.append(curves)
+                advance(1, f"{len(settings)} settings each")
         return list(zip(*results))
 
     def _transfer_gamma(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], full: list[Curves]) -> None:
