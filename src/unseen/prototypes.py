@@ -17,6 +17,8 @@ from unseen.base import FloatArray, scale_rows
 from unseen.datasets.tables import read_csv, read_prototypes
 from unseen.errors import UnseenError, did_you_mean, need_extra
 
+# input of a text encoder -> what a tokenizer calls it
+TOKEN_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 # from a list of texts to an array (n_texts, width)
 Encoder = Callable[[list[str]], Any]
 
@@ -132,6 +134,22 @@ def _rows_of(source: Prototypes, labels: NDArray[Any]) -> list[int]:
     return [row[label] for label in labels.tolist()]
 
 
+def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:
+    """Return new descriptions with their attributes in the order of ``columns``, which they must match."""
+    if not columns or new.columns == tuple(columns):
+        return new
+    for name, others in [(name, new.columns) for name in columns] + [(name, columns) for name in new.columns]:
+        if name not in others:
+            known = (
+                "is not an attribute of the model"
+                if others is columns
+                else "is missing in the new descriptions"
+            )
+            raise UnseenError(f"The attribute {name!r} {known}.{did_you_mean(name, others)}")
+    order = [new.columns.index(name) for name in columns]
+    return Prototypes(new.index, tuple(columns), new.values[:, order])
+
+
 # ---- from files ------------------------------------------------------------------------------------
 
 
@@ -204,20 +222,17 @@ class TextEncoder:
         return self._embed_tokens(entries, texts)
 
     def _embed_tokens(self, entries: Sequence[Any], texts: list[str]) -> FloatArray:
-        encoded = self._tokenizer.encode_batch(texts)
-        numbers = {
-            "input_ids": [text.ids for text in encoded],
-            "attention_mask": [text.attention_mask for text in encoded],
-            "token_type_ids": [text.type_ids for text in encoded],
-        }
-        if not {entry.name for entry in entries} <= set(numbers):
+        if not {entry.name for entry in entries} <= set(TOKEN_INPUTS):
             raise UnseenError(
                 f"{self.file.name} takes {signature(entries)}, expected a text encoder: strings, or "
-                f"{', '.join(numbers)}."
+                f"{', '.join(TOKEN_INPUTS)}."
             )
-        kinds = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
-        fed = {entry.name: np.array(numbers[entry.name], kinds.get(entry.type)) for entry in entries}
-        return self._run(fed, np.array(numbers["attention_mask"]))
+        encoded = self._tokenizer.encode_batch(texts)
+        fed = {}
+        for entry in entries:
+            kind = np.int32 if entry.type == "tensor(int32)" else np.int64
+            fed[entry.name] = np.array([getattr(text, TOKEN_INPUTS[entry.name]) for text in encoded], kind)
+        return self._run(fed, np.array([text.attention_mask for text in encoded]))
 
     def _run(self, fed: dict[str, NDArray[Any]], mask: NDArray[Any] | None = None) -> FloatArray:
         found = run_session(self.session, self.file, self.output, fed)
