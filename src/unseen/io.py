@@ -207,7 +207,7 @@ def _selection_state(model: GZSLClassifierCV) -> tuple[dict[str, Any], Tensors]:
         more = _state(model.estimator_zsl_, "zsl")
         state, tensors = state | more[0], tensors | more[1]
     chosen = {name: _plain(getattr(model, name), name) for name in CHOSEN}
-    chosen |= {"weights": model.weights, "ausuc": model.curve_.ausuc}
+    chosen |= {"gamma": model.gamma, "weights": model.weights, "ausuc": model.curve_.ausuc}
     chosen["cv_results_"] = _plain(model.cv_results_, "cv_results_")
     curve = {f"curve/{name}": getattr(model.curve_, name) for name in CURVE}
     return {**state, "selection": chosen}, tensors | curve
@@ -218,7 +218,7 @@ def _restore_selection(
 ) -> GZSLClassifierCV:
     chosen = state["selection"]
     estimator = _restore(state["model"], tensors, "model", method)
-    model = GZSLClassifierCV(clone(estimator), weights=chosen["weights"])
+    model = GZSLClassifierCV(clone(estimator), gamma=chosen["gamma"], weights=chosen["weights"])
     model.estimator_ = model.estimator_zsl_ = estimator
     if "zsl" in state:
         model.estimator_zsl_ = _restore(state["zsl"], tensors, "zsl", method)

@@ -63,7 +63,7 @@ def train(
     given = [(names[train], names[val]) for train, val in data.class_folds or ()]
     folds = list(GZSLFolds(class_folds=given or None, random_state=random_state).split(X, y))
     model = GZSLClassifierCV(estimator, cv=folds, n_jobs=n_jobs, verbose=verbose).fit(X, y)
-    tried = [try_fold(estimator, X, y, fold, model.best_params_, model.gamma_) for fold in folds]
+    tried = [try_fold(estimator, X, y, fold, model.best_params_, model.curve_.gamma) for fold in folds]
     return model, {**_facts(data, method, model, X), "expected": expected_accuracy(tried, random_state)}
 
 

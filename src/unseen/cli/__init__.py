@@ -12,7 +12,17 @@ from unseen import __version__
 from unseen.errors import UnseenError
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
-COMMANDS: tuple[str, ...] = ("inspect", "bench", "report", "calibrate", "extract")
+COMMANDS: tuple[str, ...] = (
+    "inspect",
+    "bench",
+    "report",
+    "calibrate",
+    "extract",
+    "fit",
+    "predict",
+    "add-class",
+    "export",
+)
 
 
 class _Commands(click.Group):
