@@ -79,7 +79,8 @@ def bootstrap(
         raise UnseenError(f"Got weights={weights!r}, but expected 'per-class' or 'per-sample'.")
     seen = np.asarray(seen)
     y, _ = check_labels(y, len(maxima), seen)
-    d, samples = sorted_flips(maxima, y)
+    right, order, d = sorted_flips(maxima, y)
+    samples = right[order]
     steps = _Steps(d, samples, seen[y[samples]], last_of_equals(d), goal or Goal())
     parts = [steps.replicates(w) for w in _resampled_weights(y, seen, weights, n_replicates, random_state)]
     return Bootstrap(*(np.concatenate(part) for part in zip(*parts, strict=True)))

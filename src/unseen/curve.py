@@ -26,9 +26,8 @@ IndexArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
 _EQUAL = 1e-11  # accuracies (percent) nearer than this are the same number, rounded differently
-_CACHED = (
-    2**15
-)  # scores that are copied at a time, so that they are still in the cache when they are searched
+_CACHED = 2**15  # scores that are copied at a time: still in the cache when they are searched
+_BLOCK = 2**13  # samples that go through some steps together, for the same reason
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -73,12 +72,13 @@ class ScoreMaxima:
 
     @cached_property
     def flips(self) -> FloatArray:
-        """The gamma up to which each sample's prediction is a seen class: ``d`` (n_samples,), float64."""
+        """The gamma up to which each sample is predicted as seen: ``d`` (n_samples,), float64."""
         # d = max seen score - max unseen score
         with np.errstate(invalid="ignore", over="ignore"):
             d = np.subtract(self.best_seen, self.best_unseen, dtype=np.float64)
-        # inf - inf: no finite gamma changes that tie, and in a tie the seen class wins
-        d[np.isnan(d)] = np.inf
+        if np.isnan(d.min(initial=0)):
+            # inf - inf: no finite gamma changes that tie, and in a tie the seen class wins
+            d[np.isnan(d)] = np.inf
         return d
 
     def predict(self, gamma: float = 0.0) -> IndexArray:
@@ -244,18 +244,14 @@ class SeenUnseenCurve:
         """Make the curve of scores that were reduced to their maxima, perhaps block by block."""
         seen = np.asarray(seen)
         y, count = check_labels(y, len(maxima), seen)
-        d, samples = sorted_flips(maxima, y)
-        y = y[samples]
-        weight_unseen = class_weights(np.where(seen, 0, count), weights)  # (classes,)
-        weight_seen = class_weights(np.where(seen, count, 0), weights)
+        right, order, d = sorted_flips(maxima, y)
+        y = y.astype(np.min_scalar_type(len(seen)))[right][order]  # a small type is gathered faster
+        unseen, kept, h = _accumulate(y, seen, count, weights)
         last = last_of_equals(d)
-        won = np.append(0, weight_unseen[y].cumsum()[last])
-        lost = np.append(0, weight_seen[y].cumsum()[last])
-        unseen_curve = 100 * (won / (weight_unseen @ count))
-        seen_curve = 100 * ((lost[-1] - lost) / (weight_seen @ count))
-        h_curve = harmonic_mean(unseen_curve, seen_curve)
-        ausuc = area_under_curve(unseen_curve, seen_curve)
-        return cls(d[last], unseen_curve, seen_curve, h_curve, ausuc)
+        if not last.all():
+            ends = np.append(True, last)
+            d, unseen, kept, h = d[last], unseen[ends], kept[ends], h[ends]
+        return cls(d, unseen, kept, h, area_under_curve(unseen, kept))
 
     @property
     def gamma(self) -> float:
@@ -385,13 +381,13 @@ class SeenUnseenCurve:
 
 def usable(breakpoints: FloatArray) -> slice:
     """Return the segments with a finite gamma: all but an end that is -inf or inf alone."""
-    first, last = ((breakpoints == end).any() for end in (-np.inf, np.inf))
+    first, last = (breakpoints[:1] == -np.inf).sum(), (breakpoints[-1:] == np.inf).sum()
     return slice(int(first), len(breakpoints) + 1 - int(last))
 
 
 def middle(low: FloatArray, high: FloatArray, breakpoints: FloatArray) -> FloatArray:
     """Return a gamma inside each segment (low, high]; one that is open at an end gets a finite gamma too."""
-    finite = breakpoints[np.isfinite(breakpoints)]
+    finite = breakpoints[np.searchsorted(breakpoints, -_LARGEST) : np.searchsorted(breakpoints, np.inf)]
     with np.errstate(invalid="ignore", over="ignore"):
         # An open end reaches as far as all finite breakpoints together.
         reach = (finite[-1] - finite[0] or abs(finite[0]) or 1.0) if len(finite) else 1.0
@@ -433,20 +429,44 @@ def check_labels(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexAr
     return y.astype(np.intp, copy=False), count
 
 
-def sorted_flips(maxima: ScoreMaxima, y: IndexArray) -> tuple[FloatArray, IndexArray]:
-    """Return d in order, and the samples in that order, of all that calibration can win or lose.
+def sorted_flips(maxima: ScoreMaxima, y: IndexArray) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return the samples that calibration can win or lose, their order by d, and d in that order.
 
     These are the samples whose own side predicts them right. The others are wrong at every gamma.
     """
     right = np.flatnonzero((maxima.argmax_seen == y) | (maxima.argmax_unseen == y))
     d = maxima.flips[right]
     order = _argsort(d)
-    return d[order], right[order]
+    return right, order, d[order]
 
 
 def last_of_equals(d: FloatArray) -> BoolArray:
     """Mark the last of each run of equal numbers: equal d move together."""
     return np.append(d[1:] > d[:-1], True)[: len(d)]
+
+
+def _accumulate(y: IndexArray, seen: BoolArray, count: IndexArray, weights: str) -> FloatArray:
+    """Return A_U->C, A_S->C and H (percent), (3, len(y) + 1), after the first 0, 1, ... samples flipped.
+
+    ``y`` are the classes of the samples that can be right, in order; ``count`` counts all samples of each
+    class. Block by block, so that nothing but the result leaves the cache.
+    """
+    weight_unseen = class_weights(np.where(seen, 0, count), weights)  # (classes,)
+    weight_seen = class_weights(np.where(seen, count, 0), weights)
+    all_unseen, all_seen = weight_unseen @ count, weight_seen @ count
+    won, kept = np.int64(0), weight_seen @ np.bincount(y, minlength=len(seen))
+    curves = np.empty((3, len(y) + 1))
+    curves[:, 0] = 0, 100 * (kept / all_seen), 0
+    for start in range(0, len(y), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        U, S, H = curves[:, 1:][:, block]
+        gained = won + weight_unseen.take(y[block]).cumsum()
+        left = kept - weight_seen.take(y[block]).cumsum()
+        U[:] = 100 * (gained / all_unseen)
+        S[:] = 100 * (left / all_seen)
+        H[:] = harmonic_mean(U, S)
+        won, kept = gained[-1], left[-1]
+    return curves
 
 
 def _argsort(d: FloatArray) -> IndexArray:
@@ -455,14 +475,15 @@ def _argsort(d: FloatArray) -> IndexArray:
     NumPy sorts integers far faster than it sorts indices. So sort integers whose upper bits are those of d
     and whose lower bits are the index, and put right the few neighbours that differ in lower bits of d.
     """
-    bits = d.view(np.int64)
     index_mask = (1 << len(d).bit_length()) - 1
-    key = bits ^ ((bits >> 63) & np.int64(2**63 - 1))  # integers in the same order as the floats
-    key &= ~index_mask
-    key |= np.arange(len(d))
+    key = np.empty(len(d), dtype=np.int64)
+    for start in range(0, len(d), _BLOCK):
+        bits = d[start : start + _BLOCK].view(np.int64)
+        ordered = bits ^ ((bits >> 63) & np.int64(2**63 - 1))  # integers in the same order as the floats
+        key[start : start + _BLOCK] = (ordered & ~index_mask) | np.arange(start, start + len(bits))
     key.sort()
     order = key & index_mask
-    key &= ~index_mask
+    key ^= order
     same = np.append(key[1:] == key[:-1], False)[: len(d)]
     same[1:] |= same[:-1]
     doubtful = np.flatnonzero(same)
