@@ -53,7 +53,7 @@ def test_every_method_comes_back_bit_by_bit(tmp_path, data, name):
         k: v for k, v in model.get_params().items() if k != "prototypes"
     }
     np.testing.assert_array_equal(again.similarity(data.X), model.similarity(data.X))
-    assert sorted(vars(again)) == sorted(vars(model))
+    assert set(vars(model)) - set(vars(again)) <= {"moments_"}  # the sums stay behind
     # adding a class and fitting again do the same as with the original
     new = np.random.default_rng(3).normal(size=(2, 6))
     np.testing.assert_array_equal(
@@ -77,7 +77,7 @@ def test_a_selection_comes_back_whole(tmp_path, data, named):
     np.testing.assert_array_equal(again.predict(data.X), model.predict(data.X))
     np.testing.assert_array_equal(again.classes_, model.classes_)
     np.testing.assert_array_equal(again.intercept_, model.intercept_)
-    assert sorted(vars(again)) == sorted(vars(model))
+    assert set(vars(model)) - set(vars(again)) <= {"moments_"}  # the sums stay behind
     assert again.gamma_ == model.gamma_ and again.best_params_ == model.best_params_
     assert again.curve_.at(again.gamma_) == model.curve_.at(model.gamma_)
     assert again.curve_.ausuc == model.curve_.ausuc

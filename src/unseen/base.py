@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unseen.errors import UnseenError, did_you_mean
+from unseen.rows import Rows, in_place
 
 BLOCK = 4096  # rows that are held in a second form (scaled, scored) at any moment
+SCORES = 2**24  # scores that exist at any moment where only their largest are needed
 FloatArray = NDArray[np.floating]
 
 
@@ -22,10 +24,10 @@ FloatArray = NDArray[np.floating]
 class Training:
     """The training samples as a method sees them: features, class indices, seen prototypes.
 
-    ``X`` stays as it was given (perhaps memory-mapped); scaled rows exist one block or batch at a time.
+    ``X`` stays where it is (perhaps on disk); scaled rows exist one block or batch at a time.
     """
 
-    X: FloatArray  # (samples, features)
+    X: FloatArray | Rows  # (samples, features)
     y: NDArray[np.intp]  # (samples,), row of S
     S: FloatArray  # (seen classes, attributes)
     normalize: str | None = "l2"
@@ -46,10 +48,37 @@ def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
+def score_blocks(n: int, n_classes: int) -> Iterator[slice]:
+    """Yield slices that cover ``range(n)``, shorter ones the more classes their rows are scored for."""
+    yield from row_blocks(n, min(BLOCK, max(SCORES // n_classes, 64)))
+
+
+def candidate_columns(classes: NDArray[Any], candidates: Any) -> NDArray[np.intp]:
+    """Return the positions of the candidates in ``classes``; those of all classes for None."""
+    if candidates is None:
+        return np.arange(len(classes))
+    return encode_labels(np.asarray(candidates), classes)
+
+
+def top_columns(scores: FloatArray, k: int) -> NDArray[np.intp]:
+    """Return the columns of the k highest scores of each row, the highest first, (rows, k).
+
+    Of equal scores the first column wins. Only rows in which the last place is a tie are sorted whole.
+
+    >>> top_columns(np.array([[3.0, 5.0, 1.0, 5.0]]), 3)
+    array([[1, 3, 0]])
+    """
+    top = np.sort(np.argpartition(-scores, k - 1, axis=1)[:, :k], axis=1)
+    values = np.take_along_axis(scores, top, axis=1)
+    last = values.min(axis=1, keepdims=True)
+    tied = np.flatnonzero((scores >= last).sum(axis=1) > k)
+    top = np.take_along_axis(top, np.argsort(-values, axis=1, kind="stable"), axis=1)
+    top[tied] = np.argsort(-scores[tied], axis=1, kind="stable")[:, :k]
+    return top
+
+
 def scale_rows(X: FloatArray, normalize: str | None) -> FloatArray:
     """Return X with rows of unit length (``"l2"``) or as it is (``None``); a zero row stays zero.
-
-    Dividing by the largest value first keeps features of 1e30 or 1e-30 from over- or underflowing.
 
     >>> scale_rows(np.array([[3.0, 4.0], [0.0, 0.0]]), "l2")
     array([[0.6, 0.8],
@@ -57,13 +86,21 @@ def scale_rows(X: FloatArray, normalize: str | None) -> FloatArray:
     """
     if normalize is None:
         return X
+    with np.errstate(over="ignore"):
+        norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+    safe = (norm > 1e-15) & (norm < 1e15)  # its square neither over- nor underflowed, float32 included
+    scaled = X / np.where(safe, norm, 1)[:, None]
+    if not safe.all():
+        scaled[~safe] = _scale_extreme_rows(X[~safe])
+    return scaled
+
+
+def _scale_extreme_rows(X: FloatArray) -> FloatArray:
+    """Divide by the largest value first: the squares of features of 1e30 or 1e-30 do not exist."""
     largest = np.abs(X).max(axis=1, keepdims=True)
-    largest[largest == 0] = 1
-    X = X / largest
+    X = X / np.where(largest == 0, 1, largest)
     norm = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-    norm[norm == 0] = 1
-    X /= norm
-    return X
+    return X / np.where(norm == 0, 1, norm)
 
 
 def split_prototypes(prototypes: Any, y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
@@ -168,7 +205,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
     # ---- what users call ------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from samples X (n_samples, n_features) with labels y; unseen classes have no sample."""
+        """Learn from samples X with labels y; unseen classes have no sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or path, or list of paths
+            A memory-mapped array, a ``.npy`` file and a list of such files stay on disk: they are read in
+            blocks, and checked as they are read.
+        y : array-like of shape (n_samples,)
+        """
         for _ in self._fit_models([self], X, y):
             pass
         return self
@@ -188,22 +233,20 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
 
     def similarity(self, X: Any) -> FloatArray:
         """Return the score of every sample for every class, (n_samples, n_classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        coef = self.coef_.astype(X.dtype, copy=False).T  # (features, classes)
+        X = self._validate_samples(X)
         scores = np.empty((len(X), len(self.classes_)), dtype=X.dtype)
-        for block in row_blocks(len(X)):
-            np.matmul(scale_rows(X[block], self.normalize), coef, out=scores[block])
-        scores += self.intercept_.astype(X.dtype, copy=False)
+        for block, part in self._score_blocks(X, slice(None)):
+            scores[block] = part
         return scores
 
     def predict(self, X: Any, candidates: Any = None) -> NDArray[Any]:
         """Return the best class of every sample, among ``candidates`` (class labels) or all classes."""
-        scores = self.similarity(X)
-        if candidates is None:
-            return self.classes_[scores.argmax(axis=1)]
-        chosen = encode_labels(np.asarray(candidates), self.classes_)
-        return self.classes_[chosen[scores[:, chosen].argmax(axis=1)]]
+        X = self._validate_samples(X)
+        columns = candidate_columns(self.classes_, candidates)
+        best = np.empty(len(X), dtype=np.intp)
+        for block, scores in self._score_blocks(X, columns):
+            best[block] = scores.argmax(axis=1)
+        return self.classes_[columns[best]]
 
     def add_classes(self, prototypes: Any, classes: Any = None) -> Self:
         """Add classes by their descriptions alone: one more row each, no training.
@@ -234,24 +277,66 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- the machinery behind them ----------------------------------------------------------------
 
+    def _validate_samples(self, X: Any) -> Any:
+        """Return checked samples; those on disk stay there and are checked as they are read."""
+        check_is_fitted(self)
+        X = in_place(X)
+        checked = validate_data(
+            self, X[:1] if isinstance(X, Rows) else X, reset=False, dtype=[np.float64, np.float32]
+        )
+        return X if isinstance(X, Rows) else checked
+
+    def _score_blocks(self, X: Any, columns: slice | NDArray[np.intp]) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield (rows, scores of these rows for some classes), never more than ``SCORES`` at a time."""
+        coef = self.coef_[columns].astype(X.dtype, copy=False).T  # (features, columns)
+        intercept = self.intercept_[columns].astype(X.dtype, copy=False)
+        for block in score_blocks(len(X), coef.shape[1]):
+            scores = scale_rows(X[block], self.normalize) @ coef
+            scores += intercept
+            yield block, scores
+
     def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
-        """Fit all models on the same samples, those that differ only in ``_path`` together."""
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=1)
-        check_classification_targets(y)
+        """Fit all models on the same samples."""
+        X, y = self._validate(X, y)
         for model in models:
             model._check_parameters()
         classes, S = split_prototypes(self.prototypes, y)
         index = encode_labels(y, classes)
         seen = np.bincount(index, minlength=len(classes)) > 0
         y_seen = (np.cumsum(seen) - 1)[index]
+
+        def solve(group: Sequence[Self]) -> Iterator[FloatArray]:
+            return group[0]._solve_path(Training(X, y_seen, S[seen], group[0].normalize), group)
+
+        yield from self._solve_groups(models, classes, S, seen, solve)
+
+    def _validate(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+        """Return checked samples and labels; features on disk stay there and are checked as they are read."""
+        X = in_place(X)
+        options: dict[str, Any] = {"reset": reset, "dtype": [np.float64, np.float32], "ensure_min_samples": 1}
+        if isinstance(X, Rows):
+            validate_data(self, X[:1], **options)
+            y = validate_data(self, y=y)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(self, X, y, **options)
+        check_classification_targets(y)
+        return X, y
+
+    def _solve_groups(
+        self,
+        models: Sequence[Self],
+        classes: NDArray[Any],
+        S: FloatArray,
+        seen: NDArray[np.bool_],
+        solve: Callable[[Sequence[Self]], Iterator[FloatArray]],
+    ) -> Iterator[Self]:
+        """Solve all models for the same samples, those that differ only in ``_path`` together."""
         groups: dict[Any, list[Self]] = {}
         for model in models:
             model._adopt(self, classes, S, seen)
             groups.setdefault(model._group(), []).append(model)
-        solutions = {
-            key: group[0]._solve_path(Training(X, y_seen, S[seen], group[0].normalize), group)
-            for key, group in groups.items()
-        }
+        solutions = {key: solve(group) for key, group in groups.items()}
         for model in models:
             yield model._set_mapping(next(solutions[model._group()]))
 

@@ -149,8 +149,10 @@ def _state(estimator: ZeroShotClassifier, key: str) -> tuple[dict[str, Any], Ten
     params = estimator.get_params(deep=False)
     params.pop("prototypes", None)
     tensors, fitted = {}, {}
+    _ = estimator.coef_  # solved now, where partial_fit has left that open
     for name, value in vars(estimator).items():
-        if not name.endswith("_") or name.startswith("_"):
+        # The sums that partial_fit would add to are several times the model: they stay behind.
+        if not name.endswith("_") or name.startswith("_") or name == "moments_":
             continue
         if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
             tensors[f"{key}/{name}"] = value

@@ -13,9 +13,10 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from unseen._progress import progress
-from unseen.base import BLOCK, FloatArray, encode_labels, row_blocks
+from unseen.base import FloatArray, candidate_columns, encode_labels, score_blocks
 from unseen.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
 from unseen.errors import UnseenError
+from unseen.rows import choose_rows, in_place
 from unseen.splits import GZSLFolds
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # (train, validation) indices
@@ -59,7 +60,7 @@ def score_maxima(model: ScoresClasses, X: Any, labels: NDArray[Any], seen: NDArr
     columns = encode_labels(labels, np.asarray(model.classes_))
     blocks = [
         ScoreMaxima.from_scores(np.asarray(model.similarity(X[block]))[:, columns], seen)
-        for block in row_blocks(len(X), BLOCK)
+        for block in score_blocks(len(X), len(model.classes_))
     ]
     return ScoreMaxima.concatenate(blocks)
 
@@ -85,8 +86,8 @@ def run_fold(
     """Fit every setting on the fold's train part; return its curve on the validation part."""
     train, validation = fold
     seen_labels = np.unique(y[train])
-    X_validation, y_validation = X[validation], y[validation]
-    models = fit_settings(estimator, X[train], y[train], settings)
+    X_validation, y_validation = choose_rows(X, validation), y[validation]
+    models = fit_settings(estimator, choose_rows(X, train), y[train], settings)
     return [seen_unseen_curve(model, X_validation, y_validation, seen_labels, weights) for model in models]
 
 
@@ -246,11 +247,13 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any, candidates: Any = None) -> NDArray[Any]:
         """Return the best class of every sample after calibration, among ``candidates`` or all classes."""
-        scores = self.similarity(X)
-        chosen = np.arange(len(self.classes_))
-        if candidates is not None:
-            chosen = encode_labels(np.asarray(candidates), self.classes_)
-        return self.classes_[chosen[scores[:, chosen].argmax(axis=1)]]
+        check_is_fitted(self, "gamma_")
+        X = _indexable(X)
+        columns = candidate_columns(self.classes_, candidates)
+        best = np.empty(len(X), dtype=np.intp)
+        for block in score_blocks(len(X), len(self.classes_)):
+            best[block] = self.similarity(X[block])[:, columns].argmax(axis=1)
+        return self.classes_[columns[best]]
 
     def add_classes(self, prototypes: Any, classes: Any = None) -> Self:
         """Add unseen classes by their descriptions alone, without training; see ``ZeroShotClassifier``."""
@@ -302,12 +305,17 @@ def _middle_of_near_best(curve: SeenUnseenCurve) -> float:
 
 
 def _as_arrays(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Return X and y ready for indexing by arrays; X stays memory-mapped where it is."""
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    y = np.asarray(y)
+    """Return X and y ready for indexing by arrays."""
+    X, y = _indexable(X), np.asarray(y)
     if len(X) != len(y):
         raise UnseenError(f"X has {len(X)} samples but y has {len(y)} labels. Pass one label per sample.")
     return X, y
+
+
+def _indexable(X: Any) -> Any:
+    """Return X ready for indexing by slices and arrays; what is on disk stays there."""
+    X = in_place(X)
+    return X if hasattr(X, "shape") else np.asarray(X)
 
 
 def _settings(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen import __version__
-from unseen.base import ZeroShotClassifier, row_blocks, scale_rows
+from unseen.base import Training, ZeroShotClassifier
 from unseen.benchmark import CALIBRATIONS
 from unseen.benchmark.setting import Setting
 from unseen.benchmark.store import Run, fingerprint
@@ -48,6 +48,7 @@ from unseen.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.linear import LinearVS
 from unseen.methods import find_method
 from unseen.metrics import WEIGHTS, harmonic_mean
+from unseen.rows import Rows, choose_rows
 from unseen.selection import GZSLClassifierCV, ScoresClasses, score_maxima
 
 NO_CALIBRATION = 0.0
@@ -77,7 +78,7 @@ def evaluate_run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
     start, cpu = time.perf_counter(), time.process_time()
     data, split = setting.dataset, setting.split
     model = make_model(method, data.prototypes, seed)
-    search = GZSLClassifierCV(model, cv=split.cv()).fit(data.X[split.train], data.y[split.train])
+    search = GZSLClassifierCV(model, cv=split.cv()).fit(choose_rows(data.X, split.train), data.y[split.train])
     selected = time.perf_counter()
     test = TestSamples(setting)
     result = {
@@ -107,11 +108,7 @@ class TestSamples:
 
     def maxima(self, model: ScoresClasses) -> ScoreMaxima:
         """Return the best seen and the best unseen class of every test sample."""
-        labels = np.arange(len(self.seen))
-        blocks = [self.rows[block] for block in row_blocks(len(self.rows))]
-        return ScoreMaxima.concatenate(
-            [score_maxima(model, self.data.X[rows], labels, self.seen) for rows in blocks]
-        )
+        return score_maxima(model, Rows([self.data.X], self.rows), np.arange(len(self.seen)), self.seen)
 
     def curves(self, maxima: ScoreMaxima) -> dict[str, SeenUnseenCurve]:
         """Return the seen-unseen curve for both weightings."""
@@ -194,17 +191,30 @@ def class_table(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int
     >>> table["accuracy"], table["confusion"], table["confused"]
     ([33.3333, 100.0, None], [2, None, None], [66.6667, 0.0, None])
     """
-    pairs = np.zeros((n_classes, n_classes), dtype=np.intp)  # (true, predicted)
-    np.add.at(pairs, (y, predicted), 1)
-    samples, right = pairs.sum(axis=1), pairs.diagonal().copy()
-    np.fill_diagonal(pairs, 0)
-    worst, wrong = pairs.argmax(axis=1), pairs.max(axis=1)
+    samples, right = np.bincount(y, minlength=n_classes), np.bincount(y[y == predicted], minlength=n_classes)
+    worst, wrong = _frequent_confusions(y, predicted, n_classes)
     return {
         "samples": samples.tolist(),
         "accuracy": _percent(right, samples),
         "confusion": [int(c) if n else None for c, n in zip(worst, wrong)],
         "confused": _percent(wrong, samples),
     }
+
+
+def _frequent_confusions(
+    y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return for each class the wrong class predicted most (the first of equals), and how often.
+
+    Only pairs that occur are counted: with many classes, most of the confusion matrix would be empty.
+    """
+    wrong = y != predicted
+    pairs, often = np.unique(y[wrong] * n_classes + predicted[wrong], return_counts=True)
+    true, taken_for = np.divmod(pairs, n_classes)
+    order = np.lexsort((-taken_for, often, true))  # the last of each true class is what we look for
+    worst, most = np.zeros((2, n_classes), dtype=np.intp)
+    worst[true[order]], most[true[order]] = taken_for[order], often[order]
+    return worst, most
 
 
 def seen_confusion(
@@ -223,13 +233,11 @@ def attribute_error(setting: Setting, model: LinearVS) -> dict[str, list[float]]
     data, fold = setting.dataset, setting.split.folds[0]
     alphas = list(model.default_grid["alpha"])
     errors: dict[str, list[float]] = {"alpha": [float(alpha) for alpha in alphas], "seen": [], "unseen": []}
-    path = model.fit_path(data.X[fold.train], data.y[fold.train], [{"alpha": alpha} for alpha in alphas])
-    for fitted in path:
+    settings = [{"alpha": alpha} for alpha in alphas]
+    for fitted in model.fit_path(choose_rows(data.X, fold.train), data.y[fold.train], settings):
         for name, rows in (("seen", fold.seen_val), ("unseen", fold.val)):
-            # t = W x, and its mean squared distance to the prototype over samples and attributes
-            predicted = scale_rows(data.X[rows], model.normalize) @ fitted.mapping_.T  # (rows, attributes)
-            error = np.mean((predicted - data.prototypes[data.y[rows]]) ** 2)
-            errors[name].append(float(f"{error:.7g}"))
+            held_out = Training(Rows([data.X], rows), data.y[rows], data.prototypes, model.normalize)
+            errors[name].append(float(f"{_attribute_error(fitted, held_out):.7g}"))
     return errors
 
 
@@ -237,6 +245,12 @@ def stored_curve(result: Mapping[str, Any]) -> SeenUnseenCurve:
     """Return the test curve of a stored result, ready for ``unseen.plotting.SeenUnseenDisplay``."""
     gamma, unseen, seen = (np.array(result["curve"][name]) for name in ("gamma", "unseen", "seen"))
     return SeenUnseenCurve(gamma, unseen, seen, harmonic_mean(unseen, seen), result["ausuc"]["per_class"])
+
+
+def _attribute_error(fitted: LinearVS, samples: Training) -> float:
+    # t = W x, and its mean squared distance to the prototype over samples and attributes
+    squares = sum(np.sum((X @ fitted.mapping_.T - samples.S[y]) ** 2) for X, y in samples.blocks())
+    return float(squares) / (len(samples.y) * samples.S.shape[1])
 
 
 def _curve(curve: SeenUnseenCurve) -> dict[str, list[float]]:

@@ -1,0 +1,113 @@
+"""Features that stay where they are: rows of memory-mapped files, read when they are needed."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+
+from unseen.errors import UnseenError
+
+Indices = NDArray[np.intp]
+
+
+class Rows:
+    """Rows of one or several arrays, one after the other, copied only when they are asked for.
+
+    Indexing reads: the result is an array in memory, checked to be finite. ``choose`` does not read. Pages
+    of a memory-mapped file are given back after each reading, so that memory stays at what was asked for.
+
+    Parameters
+    ----------
+    parts : sequence of path or array of shape (n, features)
+        ``.npy`` files, which are memory-mapped, or arrays.
+    index : ndarray of intp, optional
+        Which rows of them, in which order; all by default.
+
+    Examples
+    --------
+    >>> rows = Rows([np.zeros((2, 3)), np.ones((2, 3))])
+    >>> rows.shape
+    (4, 3)
+    >>> rows.choose(np.array([3, 0]))[:]
+    array([[1., 1., 1.],
+           [0., 0., 0.]])
+    """
+
+    ndim = 2
+
+    def __init__(self, parts: Sequence[Any], index: Indices | None = None) -> None:
+        self.parts = [_open(part) if isinstance(part, (str, PathLike)) else part for part in parts]
+        widths = {part.shape[1:] for part in self.parts}
+        if len(widths) != 1 or len(next(iter(widths))) != 1:
+            shapes = ", ".join(str(part.shape) for part in self.parts) or "nothing"
+            raise UnseenError(f"The features have shapes {shapes}, expected (samples, features), one width.")
+        self.starts = np.cumsum([0, *map(len, self.parts)])
+        self.index = index
+        self.shape = (int(self.starts[-1]) if index is None else len(index), *next(iter(widths)))
+        # float32 and float64 stay; half precision and integers become what represents them
+        self.dtype = np.result_type(np.float32, *(part.dtype for part in self.parts))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | Indices) -> NDArray[np.floating]:
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        index = rows if self.index is None else self.index[rows]
+        X = np.empty((len(index), self.shape[1]), dtype=self.dtype)
+        part_of = np.searchsorted(self.starts, index, side="right") - 1
+        for number in np.unique(part_of):
+            mine = part_of == number
+            X[mine] = self.parts[number][index[mine] - self.starts[number]]
+            release_pages(self.parts[number])
+        assert_all_finite(X, input_name="X")
+        return X
+
+    def choose(self, rows: Indices) -> Self:
+        """Return these rows, still unread."""
+        return type(self)(self.parts, np.asarray(rows) if self.index is None else self.index[rows])
+
+
+def _open(path: str | PathLike[str]) -> NDArray[Any]:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise UnseenError(f"{path} cannot be memory-mapped as an array: {error}.") from error
+
+
+def in_place(X: Any) -> Any:
+    """Return memory-mapped arrays and ``.npy`` files, one or a list of them, as Rows; all else as it is."""
+    if _is_file(X) and getattr(X, "ndim", 2) == 2:
+        return Rows([X])
+    if isinstance(X, (list, tuple)) and X and all(map(_is_file, X)):
+        return Rows(X)
+    return X
+
+
+def _is_file(X: Any) -> bool:
+    return isinstance(X, (str, PathLike, np.memmap))
+
+
+def choose_rows(X: Any, rows: Indices) -> Any:
+    """Return some rows of X: copied from memory, left on disk where X is there."""
+    X = in_place(X)
+    return X.choose(rows) if isinstance(X, Rows) else X[rows]
+
+
+def release_pages(array: NDArray[Any]) -> None:
+    """Let the system take back the memory of pages that were read through a map of a file.
+
+    Changes that exist in memory only (copy on write) would be lost: such a map is left alone.
+    """
+    if isinstance(array, np.memmap) and array.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+        base = array.base
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap):
+            base.madvise(mmap.MADV_DONTNEED)
