@@ -73,6 +73,7 @@ def description(**changes: Any) -> dict[str, Any]:
         "features": "res101",
         "split_dir": None,
         "split_rule": "official",
+        "gamma": "paper",
         "name": "toy",
         "checksum": "c" * 16,
         "split_checksum": "s" * 16,

@@ -78,7 +78,8 @@ def evaluate_run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
     start, cpu = time.perf_counter(), time.process_time()
     data, split = setting.dataset, setting.split
     model = make_model(method, data.prototypes, seed)
-    search = GZSLClassifierCV(model, cv=split.cv()).fit(choose_rows(data.X, split.train), data.y[split.train])
+    search = GZSLClassifierCV(model, cv=split.cv(), gamma=setting.gamma)
+    search.fit(choose_rows(data.X, split.train), data.y[split.train])
     selected = time.perf_counter()
     test = TestSamples(setting)
     result = {

@@ -2,7 +2,7 @@
 
 ``Setting.description`` is a plain document that the store keeps once per setting:
 
-dataset, source, features, split_dir, split_rule    what was asked for
+dataset, source, features, split_dir, split_rule, gamma    what was asked for
 name                      how people call it, such as "CUB, proposed split, res50"
 checksum, split_checksum  of the data and of the split's sample indices
 n_samples, n_features, n_attributes, n_classes, n_unseen_classes, class_names, unseen (0 or 1 per class)
@@ -32,11 +32,12 @@ from unseen.splits import Fold, GZSLSplit, make_split
 
 @dataclass(frozen=True)
 class Setting:
-    """A data set, its split, and what the user asked for to get them."""
+    """A data set, its split, how gamma is chosen, and what the user asked for to get them."""
 
     dataset: ZeroShotDataset
     split: GZSLSplit
     asked: Mapping[str, Any]
+    gamma: str = "paper"
 
     @classmethod
     def load(
@@ -46,6 +47,7 @@ class Setting:
         features: str = "res101",
         split_dir: str | None = None,
         split_rule: str = "official",
+        gamma: str = "paper",
     ) -> Setting:
         """Load a data set by name or path and cut it.
 
@@ -54,12 +56,13 @@ class Setting:
         """
         dataset = load(source, features=features, split_dir=split_dir)
         asked = {"source": source, "features": features, "split_dir": split_dir, "split_rule": split_rule}
-        return cls(dataset, make_split(dataset, rule=split_rule), asked)
+        return cls(dataset, make_split(dataset, rule=split_rule), asked, gamma)
 
     @cached_property
     def key(self) -> str:
-        """What determines every number measured here: the data and the samples in each part."""
-        return fingerprint({"data": self.dataset.checksum, "split": split_checksum(self.split)})
+        """What determines every number measured here: the data, the samples in each part, the rule."""
+        split = split_checksum(self.split)
+        return fingerprint({"data": self.dataset.checksum, "split": split, "gamma": self.gamma})
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -70,6 +73,7 @@ class Setting:
         return {
             "dataset": data.name,
             **self.asked,
+            "gamma": self.gamma,
             "name": self._name(experiment),
             "checksum": data.checksum,
             "split_checksum": split_checksum(self.split),
@@ -103,6 +107,8 @@ class Setting:
             parts.append(f"split {Path(self.asked['split_dir']).parent.name}")
         if self.asked["split_rule"] != "official":
             parts.append(f"{Path(self.asked['split_rule']).name} rule")
+        if self.gamma != "paper":
+            parts.append(f"gamma by {self.gamma}")
         return ", ".join(parts)
 
 

@@ -37,7 +37,7 @@ def verify(store: Store, sample: int = SAMPLE, seed: int | None = None) -> Itera
 
 def load_again(key: str, description: dict[str, Any]) -> Setting:
     """Load the data of a stored setting; data that has changed since is refused."""
-    asked = {name: description[name] for name in ("features", "split_dir", "split_rule")}
+    asked = {name: description[name] for name in ("features", "split_dir", "split_rule", "gamma")}
     setting = Setting.load(description["source"], **asked)
     if setting.key != key:
         raise UnseenError(

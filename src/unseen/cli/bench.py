@@ -54,6 +54,13 @@ def show_verification(ctx: click.Context, parameter: click.Parameter, folder: Pa
 @click.option(
     "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs of methods that draw lots."
 )
+@click.option(
+    "--gamma",
+    type=click.Choice(["paper", "transfer"]),
+    default="paper",
+    show_default=True,
+    help="How gamma gets from the folds to the test.",
+)
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time. [default: one per processor]")
 @click.option("--threads", type=click.IntRange(1), help="Threads of each run. [default: processors / jobs]")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: runs/DATA-SPLIT]")
@@ -91,6 +98,7 @@ def command(
     split_dir: tuple[str, ...],
     split_rule: str,
     seeds: int,
+    gamma: str,
     jobs: int | None,
     threads: int | None,
     out: Path | None,
@@ -107,7 +115,8 @@ def command(
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store
 
-    settings = load_settings(data or ("digits",), features.split(","), split_dir or (None,), split_rule)
+    combinations = product(data or ("digits",), features.split(","), split_dir or (None,))
+    settings = [load_setting(*chosen, split_rule, gamma) for chosen in combinations]
     tasks = plan(settings, method_names(methods), seeds)
     folder = out or default_folder(settings)
     with Store(folder, create=True) as store:
@@ -120,16 +129,11 @@ def command(
     print_report(report, folder, len(tasks), quiet)
 
 
-def load_settings(
-    data: Sequence[str], features: Sequence[str], split_dirs: Sequence[str | None], rule: str
-) -> list[Setting]:
-    """Load every combination of data, feature file and split folder."""
+def load_setting(source: str, features: str, split_dir: str | None, rule: str, gamma: str) -> Setting:
+    """Load a data set with one of its feature files and one of its splits."""
     from unseen.benchmark.setting import Setting
 
-    return [
-        Setting.load(source, features=name, split_dir=split_dir, split_rule=rule)
-        for source, name, split_dir in product(data, features, split_dirs)
-    ]
+    return Setting.load(source, features=features, split_dir=split_dir, split_rule=rule, gamma=gamma)
 
 
 def method_names(methods: str | None) -> list[str]:

@@ -1,0 +1,113 @@
+"""What the paper's complete protocol costs for each method, against its floating-point work at sgemm speed.
+
+One run = every value of the grid on three folds, retraining, test. Processor time with one thread, so that
+other work on the machine disturbs little. The work counts the matrix products and factorisations that the
+formulas of a method ask for; an operation in float64 counts twice, because it takes twice as long.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid
+from threadpoolctl import threadpool_limits
+
+from unseen.benchmark.protocol import evaluate_run
+from unseen.benchmark.setting import Setting
+from unseen.datasets import load
+from unseen.methods import METHODS, find_method
+from unseen.splits import make_split
+
+Row = tuple[str, float, str, str]
+DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+SEEDS = 5
+CORES = 2
+
+
+def run(small: bool = False) -> list[Row]:
+    """Return rows (name, value, unit, demanded), on CUB or on drawn data of its size."""
+    setting = make_setting(small)
+    rows: list[Row] = []
+    total = 0.0
+    with threadpool_limits(1):
+        for method in METHODS:
+            speed = sgemm_speed()  # anew each time: the machine may change its mind
+            seconds = evaluate_run(setting, method, 0)["seconds"]["cpu"]
+            total += seconds * (SEEDS if find_method(method).stochastic else 1)
+            rows.append((f"{method}, one run", seconds, "cpu s", ""))
+            rows.append(
+                (f"{method} / its work at sgemm speed", seconds * speed / work(setting, method), "ratio", "")
+            )
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    demanded = ("", "") if small else ("< 10", "< 2")
+    rows.append((f"eight methods, {SEEDS} seeds, {CORES} cores", total / CORES / 60, "min", demanded[0]))
+    rows.append(("peak memory of one process", memory, "GiB", demanded[1]))
+    return rows
+
+
+def make_setting(small: bool) -> Setting:
+    """Return CUB with its own features, or drawn data of its size (a tenth of it when small)."""
+    folder = DATA / "xlsa17" / "CUB"
+    if (folder / "res50.mat").is_file() and not small:
+        return Setting.load(str(folder), features="res50")
+    sizes = {"n_samples": 1000, "n_features": 128, "n_classes": 40, "n_attributes": 32}
+    if not small:
+        sizes = {"n_samples": 11788, "n_features": 2048, "n_classes": 200, "n_attributes": 312}
+    data = load("synthetic", **sizes)
+    asked = {"source": "synthetic", "features": "", "split_dir": None, "split_rule": "official"}
+    return Setting(data, make_split(data), asked)
+
+
+def sgemm_speed(n: int = 2048) -> float:
+    """Return operations per second of processor time in a float32 matrix product, the best of three."""
+    A = np.random.default_rng(0).random((n, n), dtype=np.float32)
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        A @ A
+        best = min(best, time.process_time() - start)
+    return 2 * n**3 / best
+
+
+def work(setting: Setting, method: str) -> float:
+    """Return the operations of one run: fits and scores on every fold, then of the retrained models."""
+    data, split = setting.dataset, setting.split
+    grid = find_method(method).default_grid
+    settings = len(ParameterGrid(grid))
+    alphas = len(grid["alpha"])
+    D, K = data.X.shape[1], data.prototypes.shape[1]
+
+    def stage(rows: np.ndarray, n_scored: int, n_candidates: int, n_settings: int, n_alphas: int) -> float:
+        n, C = len(rows), len(np.unique(data.y[rows]))
+        scores = n_settings * (2 * n_scored * D * n_candidates + 2 * 2 * n_candidates * K * D)
+        return fit_work(method, n, C, D, K, n_settings, n_alphas) + scores
+
+    total = stage(split.train, len(split.test_seen) + len(split.test_unseen), len(data.class_names), 1, 1)
+    for fold in split.folds:
+        scored = np.concatenate([fold.seen_val, fold.val])
+        candidates = len(np.unique(data.y[np.concatenate([fold.train, scored])]))
+        total += stage(fold.train, len(scored), candidates, settings, alphas)
+    return total
+
+
+def fit_work(method: str, n: int, C: int, D: int, K: int, settings: int, alphas: int) -> float:
+    """Return the operations of fitting a whole grid on n samples of C classes."""
+    if find_method(method).stochastic:
+        # an epoch: scores X A' K and step G'X, for every alpha
+        epochs = find_method(method)().max_iter
+        mixing = 0 if method == "sync" else 2 * n * C * C
+        return epochs * alphas * (4 * n * D * C + mixing)
+    double = 2  # closed forms are solved in float64
+    if method == "linear-sv":  # T'T, its eigenvectors, one product per alpha
+        return double * (2 * C * K * K + 6 * K**3 + settings * 2 * K * K * D)
+    # X'X and its eigenvectors, then a product with the eigenvectors per alpha
+    return double * (2 * n * D * D + 6 * D**3 + settings * 2 * min(C, K) * D * D)
+
+
+if __name__ == "__main__":
+    for name, value, unit, demanded in run():
+        print(f"{name:<40}{value:8.2f} {unit:<8}{demanded}")
