@@ -354,7 +354,11 @@ def _cell_counts(
     ceiling = np.concatenate([most, np.full(n_cells + 2 * n_groups, np.inf)])
     integer = np.concatenate([np.ones(n_cells), np.zeros(n_cells + 2 * n_groups)])
     solved = milp(
-        cost, constraints=LinearConstraint(rows, lower, upper), bounds=Bounds(0, ceiling), integrality=integer
+        cost,
+        constraints=LinearConstraint(rows, lower, upper),
+        bounds=Bounds(0, ceiling),
+        integrality=integer,
+        options={"presolve": False},  # HiGHS's presolve ends some of these with "solve error"
     )
     return np.rint(solved.x[:n_cells]).astype(np.intp)
 
