@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import oracle
+from conftest import ROOT
 from unseen.cli import main
 from unseen.curve import SeenUnseenCurve
 
@@ -237,3 +239,13 @@ def test_an_unknown_ending_is_refused(tmp_path):
     done = calibrate(tmp_path / "scores.xlsx")
     assert done.exit_code == 2
     assert "expected one of .npz, .csv, .parquet" in done.stderr
+
+
+def test_the_documentation_is_what_happens(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    text = (ROOT / "docs" / "calibration.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
+    command, printed = re.search(r"```console\n\$ unseen calibrate (.*?)\n(.*?)```", text, re.DOTALL).groups()
+    assert calibrate(*command.split()).stdout == printed

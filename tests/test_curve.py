@@ -31,7 +31,7 @@ def problems(draw: st.DrawFn, samples: int | None = None) -> tuple[np.ndarray, n
 weightings = st.sampled_from(["per-class", "per-sample"])
 
 
-@settings(max_examples=1000)
+@settings(max_examples=1000, deadline=None)
 @given(problems(), weightings)
 def test_the_curve_equals_brute_force(problem, weights):
     curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
@@ -45,14 +45,14 @@ def test_the_curve_equals_brute_force(problem, weights):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(problems(), weightings, st.sampled_from([-np.inf, -3.0, -0.25, 0.0, 0.5, 1.0, np.inf]))
 def test_at_any_gamma_equals_brute_force(problem, weights, gamma):
     curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
     assert curve.at(gamma) == pytest.approx(oracle.gzsl_accuracies(*problem, gamma, weights), abs=1e-12)
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(problems(), weightings, st.integers(0, 2), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.8, 1.0]))
 def test_every_goal_equals_brute_force(problem, weights, which, share):
     curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
@@ -70,7 +70,7 @@ def test_every_goal_equals_brute_force(problem, weights, which, share):
     assert oracle.best_value([got], name, goal) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(problems(), weightings, st.randoms(use_true_random=False))
 def test_order_and_offsets_change_nothing(problem, weights, random):
     scores, y, seen = problem
@@ -87,7 +87,7 @@ def test_order_and_offsets_change_nothing(problem, weights, random):
     assert before.ausuc == after.ausuc
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(hnp.arrays(np.float64, st.integers(0, 300), elements=st.floats(allow_nan=False)))
 def test_order_is_that_of_a_plain_sort(d):
     np.testing.assert_array_equal(d[_argsort(d)], np.sort(d))
@@ -115,7 +115,7 @@ def test_blocks_give_the_same_curve():
     assert fed.gamma == whole.gamma
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(problems(), min_size=1, max_size=3), weightings)
 def test_mean_curve_equals_the_mean_at_every_gamma(problems, weights):
     curves = [SeenUnseenCurve.from_scores(*problem, weights=weights) for problem in problems]
@@ -126,7 +126,7 @@ def test_mean_curve_equals_the_mean_at_every_gamma(problems, weights):
         assert mean.h >= expected[2] - 1e-11 or np.isinf(gamma)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(problems(), st.sampled_from([0.0, 0.01, 0.5, 1.0]))
 def test_near_best_holds_exactly_the_gammas_that_are_near_best(problem, tolerance):
     curve = SeenUnseenCurve.from_scores(*problem)

@@ -63,6 +63,8 @@ class ScoreMaxima:
     @classmethod
     def concatenate(cls, blocks: Sequence[Self]) -> Self:
         """Join the maxima of consecutive blocks of samples."""
+        if not blocks:
+            raise UnseenError("There is no block of scores. Pass at least one.")
         return cls(
             np.concatenate([block.best_seen for block in blocks]),
             np.concatenate([block.best_unseen for block in blocks]),

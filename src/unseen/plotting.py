@@ -85,7 +85,7 @@ class SeenUnseenDisplay(_Display):
             xlim=(0, 1.05 * max(self.curve.unseen_alone, 1)),
             ylim=(0, 1.05 * max(self.curve.seen_alone, 1)),
         )
-        self.ax_.legend(loc="best")
+        self.ax_.legend(loc="lower left")
 
     def _draw_point(self, gamma: float, marker: str, label: str) -> None:
         unseen, seen, h = self.curve.at(gamma)
@@ -206,7 +206,7 @@ class LambdaDisplay(_Display):
         self.ax_.axvline(self.best_zsl, color="C3", linestyle=":", label="λ for ZSL")
         self.ax_.axvline(self.best, color="black", linestyle=":", label="λ for GZSL")
         self.ax_.set(xscale="log", xlabel="λ", ylabel="validation accuracy (%)", ylim=(0, None))
-        self.ax_.legend(loc="best")
+        self.ax_.legend(loc="lower left")
 
     def frame(self) -> Any:
         """Return the curves as a pandas DataFrame, one row per value of alpha."""
@@ -281,7 +281,7 @@ class AttributeErrorDisplay(_Display):
         self.ax_.plot(self.alpha, self.unseen, "o-", color="C3", label="unseen classes")
         self.ax_.plot(self.alpha, self.seen, "o-", color="C0", label="seen classes")
         self.ax_.set(xscale="log", xlabel="λ", ylabel="mean squared error of attributes", ylim=(0, None))
-        self.ax_.legend(loc="best")
+        self.ax_.legend(loc="lower left")
 
     def frame(self) -> Any:
         """Return the errors as a pandas DataFrame, one row per value of alpha."""
@@ -308,7 +308,7 @@ class BiasVarianceDisplay(_Display):
         self.ax_.plot(self.alpha, self.bias, color="C3", label="bias²")
         self.ax_.plot(self.alpha, self.noise, color="0.6", linestyle="--", label="noise")
         self.ax_.set(xscale="log", xlabel="λ", ylabel="mean squared error", ylim=(0, None))
-        self.ax_.legend(loc="best")
+        self.ax_.legend(loc="lower left")
 
     def frame(self) -> Any:
         """Return the parts as a pandas DataFrame, one row per value of alpha."""
