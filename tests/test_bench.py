@@ -17,6 +17,9 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import ROOT
+from unseen import __version__
+from unseen.benchmark.protocol import make_run
+from unseen.benchmark.setting import Setting
 from unseen.benchmark.store import FILE_NAME, Store
 from unseen.cli import main
 
@@ -117,6 +120,28 @@ def test_verify_computes_stored_runs_again(folder, tmp_path):
     done = call("--verify", forged)
     assert done.exit_code == 1
     assert "1 numbers differ, zsl.per_class: stored" in done.stdout
+    assert done.stderr == "3 of 4 stored runs computed again: 3 differ\n"
+
+
+def test_nothing_stored_is_nothing_verified(tmp_path):
+    Store(tmp_path, create=True).close()
+    done = call("--verify", tmp_path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "nothing to verify" in done.stderr
+
+
+def test_every_stored_run_says_what_it_rests_on(folder):
+    with Store(folder[0]) as store:
+        settings, runs = store.settings(), [run for run, _ in store.runs()]
+        for run in runs:
+            result, setting = store.result(run.key), settings[run.setting]
+            assert (result["seed"], result["method"]) == (run.seed, run.method)
+            assert result["version"] == __version__
+            assert result["grid"]["alpha"]
+            assert len(setting["checksum"]) == len(setting["split_checksum"]) == 16
+            assert (setting["split_rule"], setting["gamma"]) == ("official", "paper")
+            assert run.key == make_run(Setting.load("digits"), run.method, run.seed).key
+    assert len(runs) == 4
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,19 @@ def test_csv_is_tidy_and_exact():
     )
     assert (float(cell["mean"]), float(cell["std"])) == (33.2, 1.0)
     assert {r["source"] for r in rows} == {"here", "paper", "diff. paper", "xian", "diff. xian"}
+
+
+@pytest.mark.parametrize("style", ["table", *FORMATS])
+def test_every_table_says_what_its_numbers_rest_on(style):
+    tables = paper_tables(summarise(description(), [result("sje", seed) for seed in (0, 1)]))
+    if style == "table":
+        console = Console(file=io.StringIO(), width=200)
+        print_tables(tables, console)
+        text = console.file.getvalue()
+    else:
+        text = FORMATS[style](tables)
+    setting = description()
+    for word in ("split_rule", "gamma", "checksum", "split_checksum"):
+        assert setting[word] in text
+    assert "seeds 0, 1" in text
+    assert f"unseen {result('sje')['version']}" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,6 +73,7 @@ class Table:
     title: str
     methods: tuple[str, ...]
     columns: tuple[Column, ...]
+    provenance: str  # what every number rests on: protocol, data, seeds, version
 
     def rows(self) -> list[tuple[str, list[tuple[Column, Cell | None]]]]:
         """Return (method, [(column, cell), ...]) for every method, and the average of several."""
@@ -92,15 +94,27 @@ def paper_tables(summary: Mapping[str, Any]) -> list[Table]:
         for step in CALIBRATIONS
         for column in _columns(step, methods, known, step, "per_class", _harmonic(step, "per_class"))
     ]
+    columns_by_title = {
+        f"ZSL accuracy, per class, {name}": zsl,
+        f"GZSL harmonic mean H, per class, {name}": gzsl,
+        f"Per class and per sample, calibrated+lambda, {name}": _weightings(methods, ten_crops),
+    }
     return [
-        Table(f"ZSL accuracy, per class, {name}", tuple(methods), tuple(zsl)),
-        Table(f"GZSL harmonic mean H, per class, {name}", tuple(methods), tuple(gzsl)),
-        Table(
-            f"Per class and per sample, calibrated+lambda, {name}",
-            tuple(methods),
-            tuple(_weightings(methods, ten_crops)),
-        ),
+        Table(title, tuple(methods), tuple(columns), provenance(summary))
+        for title, columns in columns_by_title.items()
     ]
+
+
+def provenance(summary: Mapping[str, Any]) -> str:
+    """Return in one line what the numbers of a summary rest on: protocol, data, seeds, version."""
+    setting = summary["setting"]
+    runs = [run for method in summary["methods"].values() for run in method["runs"]]
+    seeds, versions = (sorted({run[key] for run in runs}) for key in ("seed", "version"))
+    return (
+        f"split rule {setting['split_rule']}, gamma {setting['gamma']}, data {setting['checksum']}, "
+        f"split {setting['split_checksum']}, seeds {', '.join(map(str, seeds))}, "
+        f"unseen {', '.join(versions)}"
+    )
 
 
 def _weightings(methods: Mapping[str, Any], known: Mapping[str, Any]) -> Iterable[Column]:
@@ -186,10 +200,12 @@ def _mark_best(cells: Mapping[str, Cell | None]) -> dict[str, Cell | None]:
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:
     """Print the tables to a rich console: the best of each column bold, differences dim."""
-    for table in tables:
-        console.print(table.title, style="bold", markup=False)
-        for piece in _pieces(table, console):
-            console.print(_rich(piece))
+    for source, group in itertools.groupby(tables, key=lambda table: table.provenance):
+        for table in group:
+            console.print(table.title, style="bold", markup=False)
+            for piece in _pieces(table, console):
+                console.print(_rich(piece))
+        console.print(source, style="dim", markup=False, highlight=False)
 
 
 def _pieces(table: Table, console: Console) -> list[Table]:
@@ -240,7 +256,7 @@ def _markdown(table: Table) -> str:
     for name, cells in table.rows():
         texts = [_text(column, cell, "**{}**", " ± ") for column, cell in cells]
         lines.append(_line([NAMES.get(name, name), *texts]))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", table.provenance]) + "\n"
 
 
 def _line(texts: Iterable[str]) -> str:
@@ -260,6 +276,7 @@ def _latex(table: Table) -> str:
     if table.rows()[-1][0] == AVERAGE:
         rows[-1] = "\\hline\n" + rows[-1]
     lines = [
+        f"% {table.provenance}",
         r"\begin{table}",
         rf"\caption{{{_escape_latex(table.title)}}}",
         r"\begin{center}",
@@ -288,14 +305,20 @@ def to_csv(tables: Iterable[Table]) -> str:
     """Return all tables as one tidy CSV: a row per number, as printed and with full precision."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "method", "quantity", "source", "mean", "std"])
+    writer.writerow(["table", "method", "quantity", "source", "mean", "std", "provenance"])
     for table in tables:
         for name, cells in table.rows():
             for column, cell in cells:
                 if cell:
                     std = "" if cell.std is None else cell.std
-                    writer.writerow([table.title, name, column.quantity, column.source, cell.mean, std])
+                    place = [table.title, name, column.quantity, column.source]
+                    writer.writerow([*place, cell.mean, std, _origin(table, column)])
     return out.getvalue()
+
+
+def _origin(table: Table, column: Column) -> str:
+    """Return what a number rests on; those of other people rest on what they published."""
+    return table.provenance if column.source == "here" else ""
 
 
 FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {

@@ -27,6 +27,8 @@ def verify(store: Store, sample: int = SAMPLE, seed: int | None = None) -> Itera
     """Check the whole store, then compute a random sample of its runs again and yield what differs."""
     store.check()
     runs = [run for run, _ in store.runs()]
+    if not runs:
+        raise UnseenError(f"{store.folder} holds no finished run: there is nothing to verify.")
     descriptions = store.settings()
     settings: dict[str, Setting] = {}
     for run in random.Random(seed).sample(runs, min(sample, len(runs))):
