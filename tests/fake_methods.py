@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -44,4 +45,12 @@ class Slow(Chance):
 
     def fit_path(self, X, y, params):
         time.sleep(0.3)
+        return super().fit_path(X, y, params)
+
+
+class Warning(LinearSV):
+    """A method that is not sure of itself."""
+
+    def fit_path(self, X, y, params):
+        warnings.warn("not quite there", stacklevel=2)
         return super().fit_path(X, y, params)

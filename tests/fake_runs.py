@@ -54,7 +54,9 @@ def result(
         },
         "confusion": {"seen": {"seen": 6, "unseen": 2}, "unseen": {"seen": 3, "unseen": 1}},
         "attribute_error": None,
-        "seconds": {"selection": 1.0, "test": 0.5, "total": 1.5},
+        "seconds": {"selection": 1.0, "test": 0.5, "total": 1.5, "cpu": 1.4},
+        "threads": 1,
+        "warnings": [],
     }
 
 

@@ -97,6 +97,7 @@ def test_the_terminal_shows_everything_and_fits(width):
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     assert all(name in text for name in ("Linear V->S", "SynC", "average"))
+    assert "Published with ResNet-101" in " ".join(text.split())
 
 
 def test_markdown_is_a_table_with_bold_best():
@@ -105,12 +106,14 @@ def test_markdown_is_a_table_with_bold_best():
     assert "**47.6 ± 0.0**" in text
     widths = {line.count(" | ") for line in rows[: len(METHODS) + 3]}
     assert len(widths) == 1
+    assert text.count("Published with ResNet-101 features, here: res101") == 3
 
 
 def test_latex_is_escaped_and_regular():
     text = FORMATS["latex"](paper_tables(published_again(dataset="CUB_200 & more", source="x")))
     assert text.count(r"\begin{tabular}") == 3 == text.count(r"\end{tabular}")
     assert r"\textbf{47.6 $\pm$ 0.0}" in text
+    assert "targets {0, 1} here" in text  # in a comment
     body = text.split(r"\hline")[2]
     assert len({line.count("&") for line in body.strip().splitlines()}) == 1
     named = FORMATS["latex"](paper_tables(summarise(description(name="a_b & 100%"), [result("sae")])))

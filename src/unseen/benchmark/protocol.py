@@ -27,7 +27,7 @@ confusion                {"seen" | "unseen" samples: {"seen" | "unseen" predicte
 attribute_error          linear-vs only, else null: mean squared error of predicted attributes on the
                          first fold by "alpha", for "seen" and "unseen" validation samples (Fig. 3a)
 seconds                  {"selection" (folds and retraining), "test", "total", "cpu" (processor time)}
-threads                  of the linear algebra; added by the runner
+threads, warnings        of the linear algebra; what was warned of, each text once. Added by the runner
 """
 
 from __future__ import annotations

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
@@ -135,26 +139,47 @@ def _outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: int) -
 
 def _parallel(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
     # Asked when its turn comes: another bench on the same folder may have finished it meanwhile.
-    calls = (delayed(attempt)(t.run, t.setting, threads) for t in list(tasks) if not store.has(t.run.key))
+    waiting = (task for task in list(tasks) if not store.has(task.run.key))
+    calls = (delayed(_attempt_in_worker)(t.run, t.setting, threads, os.getpid()) for t in waiting)
     return Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
 
 
 def _alone(task: Task, threads: int) -> Outcome:
     """Do a task in a process of its own, so that its death is known to be its own."""
+    worker = get_reusable_executor(max_workers=1)
     try:
-        future = get_reusable_executor(max_workers=1).submit(attempt, task.run, task.setting, threads)
-        return future.result()
+        return worker.submit(_attempt_in_worker, task.run, task.setting, threads, os.getpid()).result()
     except BrokenProcessPool as error:
         reason = "The process of this run was killed, most likely because memory ran out. Use fewer --jobs."
         return Outcome(task.run, error=reason, details=str(error))
 
 
+def _attempt_in_worker(run: Run, setting: Setting, threads: int, parent: int) -> Outcome:
+    if os.getppid() == parent:
+        _leave_with(parent)
+    return attempt(run, setting, threads)
+
+
+@cache
+def _leave_with(parent: int) -> None:
+    """End this process when its parent has ended: a killed bench leaves no worker behind."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def attempt(run: Run, setting: Setting, threads: int) -> Outcome:
     """Do one run with so many threads; an error of the method becomes part of the outcome."""
     try:
-        with threadpool_limits(threads):
+        with threadpool_limits(threads), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             result = evaluate_run(setting, run.method, run.seed)
-        return Outcome(run, {**result, "threads": threads})
+        said = sorted({str(warning.message) for warning in caught})
+        return Outcome(run, {**result, "threads": threads, "warnings": said})
     except Exception as error:  # whatever a method raises, the others go on
         name = type(error).__name__
         return Outcome(run, error=f"{name}: {error}" if str(error) else name, details=traceback.format_exc())

@@ -113,8 +113,18 @@ def provenance(summary: Mapping[str, Any]) -> str:
     return (
         f"split rule {setting['split_rule']}, gamma {setting['gamma']}, data {setting['checksum']}, "
         f"split {setting['split_checksum']}, seeds {', '.join(map(str, seeds))}, "
-        f"unseen {', '.join(versions)}"
+        f"unseen {', '.join(versions)}{_caution(summary)}"
     )
+
+
+def _caution(summary: Mapping[str, Any]) -> str:
+    """Return what a reader must know before comparing with the published numbers."""
+    if not summary["setting"]["published"]:
+        return ""
+    text = f". Published with ResNet-101 features, here: {summary['setting']['features']}"
+    if "eszsl" in summary["methods"]:
+        text += "; ESZSL with targets {0, 1} here, {-1, +1} in the paper"
+    return text
 
 
 def _weightings(methods: Mapping[str, Any], known: Mapping[str, Any]) -> Iterable[Column]:
