@@ -27,7 +27,7 @@ BoolArray = NDArray[np.bool_]
 
 _EQUAL = 1e-11  # accuracies (percent) nearer than this are the same number, rounded differently
 _CACHED = 2**15  # scores that are copied at a time: still in the cache when they are searched
-_BLOCK = 2**13  # samples that go through some steps together, for the same reason
+_BLOCK = 2**14  # samples that go through some steps together, for the same reason
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -456,14 +456,14 @@ def _accumulate(y: IndexArray, seen: BoolArray, count: IndexArray, weights: str)
     weight_unseen = class_weights(np.where(seen, 0, count), weights)  # (classes,)
     weight_seen = class_weights(np.where(seen, count, 0), weights)
     all_unseen, all_seen = weight_unseen @ count, weight_seen @ count
-    won, kept = np.int64(0), weight_seen @ np.bincount(y, minlength=len(seen))
+    won, kept = np.int64(0), weight_seen.take(y).sum()
     curves = np.empty((3, len(y) + 1))
     curves[:, 0] = 0, 100 * (kept / all_seen), 0
     for start in range(0, len(y), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        U, S, H = curves[:, 1:][:, block]
-        gained = won + weight_unseen.take(y[block]).cumsum()
-        left = kept - weight_seen.take(y[block]).cumsum()
+        U, S, H = curves[:, 1 + start : 1 + start + _BLOCK]
+        flipped = y[start : start + _BLOCK].astype(np.intp)
+        gained = won + weight_unseen[flipped].cumsum()
+        left = kept - weight_seen[flipped].cumsum()
         U[:] = 100 * (gained / all_unseen)
         S[:] = 100 * (left / all_seen)
         H[:] = harmonic_mean(U, S)
@@ -484,13 +484,12 @@ def _argsort(d: FloatArray) -> IndexArray:
         ordered = bits ^ ((bits >> 63) & np.int64(2**63 - 1))  # integers in the same order as the floats
         key[start : start + _BLOCK] = (ordered & ~index_mask) | np.arange(start, start + len(bits))
     key.sort()
-    order = key & index_mask
-    key ^= order
-    same = np.append(key[1:] == key[:-1], False)[: len(d)]
+    same = np.append(key[1:] ^ key[:-1] <= index_mask, False)[: len(d)]  # as the next in the upper bits
     same[1:] |= same[:-1]
     doubtful = np.flatnonzero(same)
-    order[doubtful] = order[doubtful][d[order[doubtful]].argsort(kind="stable")]
-    return order
+    key &= index_mask
+    key[doubtful] = key[doubtful][d[key[doubtful]].argsort(kind="stable")]
+    return key
 
 
 def mean_curve(curves: Sequence[SeenUnseenCurve]) -> SeenUnseenCurve:
