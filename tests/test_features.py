@@ -49,6 +49,14 @@ def test_class_folders_give_labels(folder):
     assert found.y.tolist() == [0, 0, 1, 1, 1]
 
 
+def test_links_are_followed_and_hidden_files_are_not(folder, tmp_path):
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "day").symlink_to(folder / "jay", target_is_directory=True)
+    save_picture(tmp_path / "links" / ".trash" / "x.png", 0)
+    save_picture(tmp_path / "links" / "day" / "._a.png", 0)
+    assert find_pictures(tmp_path / "links").names == ("day/a.png", "day/b.jpg")
+
+
 def test_flat_folder_has_no_labels(folder):
     found = find_pictures(folder / "jay")
     assert found.names == ("a.png", "b.jpg") and found.y is None
@@ -104,6 +112,18 @@ def test_every_colour_mode_becomes_rgb(tmp_path, mode):
     suffix = "tif" if mode == "CMYK" else "png"
     Image.open(save_picture(tmp_path / "a.png", 3)).convert(mode).save(tmp_path / f"b.{suffix}")
     assert read_picture(tmp_path / f"b.{suffix}", 8).shape == (8, 8, 3)
+
+
+def test_sixteen_bits_are_scaled_not_cut_off(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 2**16, (8, 8), dtype=np.uint16)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(read_picture(tmp_path / "a.png", 8)[..., 1], pixels >> 8)
+
+
+def test_a_disguised_program_is_not_a_picture(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
+    with pytest.raises(OSError, match="cannot identify"):
+        read_picture(tmp_path / "a.png", 8)
 
 
 @pytest.mark.parametrize(

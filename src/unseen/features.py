@@ -33,7 +33,18 @@ from unseen.errors import UnseenError, need_extra
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
-SUFFIXES = frozenset([".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"])
+# ending of a file -> what Pillow may open it as; formats that start other programs are not among them
+FORMATS = {
+    ".bmp": "BMP",
+    ".gif": "GIF",
+    ".jpeg": "JPEG",
+    ".jpg": "JPEG",
+    ".png": "PNG",
+    ".ppm": "PPM",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".webp": "WEBP",
+}
 
 
 # ---- which pictures ------------------------------------------------------------------------------
@@ -71,13 +82,12 @@ def find_pictures(source: str | os.PathLike[str]) -> Pictures:
         return _from_list(source)
     if not source.is_dir():
         raise UnseenError(f"There is no folder or list file {str(source)!r}. Give a folder of pictures.")
-    names = sorted(
-        file.relative_to(source).as_posix()
-        for file in source.rglob("*")
-        if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")
-    )
+    # One level by hand: rglob alone would not enter class folders that are links.
+    files = (file for top in source.iterdir() for file in (top.rglob("*") if top.is_dir() else [top]))
+    names = sorted(file.relative_to(source).as_posix() for file in files if file.suffix.lower() in FORMATS)
+    names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
     if not names:
-        known = " ".join(sorted(SUFFIXES))
+        known = " ".join(FORMATS)
         raise UnseenError(f"The folder {str(source)!r} holds no picture (files ending in {known}).")
     return _from_folder(source, names)
 
@@ -191,10 +201,12 @@ class Preprocessing:
 def read_picture(file: str | os.PathLike[str], side: int) -> NDArray[np.uint8]:
     """Return a picture upright, in RGB and resized to ``side`` x ``side``: an array (side, side, 3)."""
     pillow = _pillow()
-    with pillow.Image.open(file) as image:
+    with pillow.Image.open(file, formats=sorted(set(FORMATS.values()))) as image:
         # A camera held sideways writes how to turn the picture beside the pixels.
-        upright = pillow.ImageOps.exif_transpose(image).convert("RGB")
-    return np.asarray(upright.resize((side, side), pillow.Image.Resampling.BILINEAR))
+        upright = pillow.ImageOps.exif_transpose(image)
+    if upright.mode.startswith("I"):  # 16 bits, which Pillow would cut off at 255
+        upright = pillow.Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
+    return np.asarray(upright.convert("RGB").resize((side, side), pillow.Image.Resampling.BILINEAR))
 
 
 def _pillow() -> ModuleType:
