@@ -58,6 +58,8 @@ def test_json_holds_what_brute_force_finds(npz, problem):
         assert (got["U"], got["S"], got["H"]) == pytest.approx(at, abs=1e-10)
         none = oracle.gzsl_accuracies(*problem, SEEN, 0.0, weights)
         assert got["H_uncalibrated"] == pytest.approx(none[2], abs=1e-10)
+        for number in ("gamma", "H", "U", "S", "H_uncalibrated", "ausuc"):
+            assert found[number][key] == got[number]
     assert found["samples"] == {"seen": int(SEEN[problem[1]].sum()), "unseen": int((~SEEN[problem[1]]).sum())}
 
 

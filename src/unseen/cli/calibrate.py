@@ -120,6 +120,9 @@ def _seen_names(seen: str | None) -> list[str] | None:
     return [line.strip() for line in lines if line.strip()]
 
 
+MAIN_NUMBERS = ("gamma", "H", "U", "S", "H_uncalibrated", "ausuc")
+
+
 def _calibrate(
     maxima: ScoreMaxima, given: Scores, weights: str, goal: Goal, n_replicates: int | None
 ) -> Result:
@@ -157,8 +160,13 @@ def _counts(given: Scores) -> dict[str, Any]:
 
 
 def _summary(given: Scores, results: dict[str, Result]) -> dict[str, Any]:
-    """Return the JSON object; an open end of an interval is null."""
-    return _counts(given) | {word.replace("-", "_"): _numbers(result) for word, result in results.items()}
+    """Return the JSON object: the main numbers for both weightings as in ``bench``, then all of each.
+
+    An open end of an interval is null.
+    """
+    details = {word.replace("-", "_"): _numbers(result) for word, result in results.items()}
+    main = {key: {word: numbers[key] for word, numbers in details.items()} for key in MAIN_NUMBERS}
+    return _counts(given) | main | details
 
 
 def _numbers(result: Result) -> dict[str, Any]:
