@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import Row, table
 from unseen.backbone import Backbone
 from unseen.features import Preprocessing, extract, find_pictures
 
-Row = tuple[str, float, str, str]
 DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 BATCH = 16
 
@@ -56,5 +56,4 @@ def _whole(backbone: Backbone, files: list[Path], n: int) -> float:
 
 
 if __name__ == "__main__":
-    for name, value, unit, demanded in run():
-        print(f"{name:<28}{value:8.2f} {unit:<12}{demanded}")
+    print(table(run()))
