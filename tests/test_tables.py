@@ -12,7 +12,7 @@ from rich.console import Console
 from fake_runs import description, result
 from unseen.benchmark.published import Experiment, scores
 from unseen.benchmark.summary import summarise
-from unseen.benchmark.tables import FORMATS, paper_tables, print_tables
+from unseen.benchmark.tables import FORMATS, paper_tables, print_tables, regret_table
 from unseen.methods import METHODS
 
 CUB = {
@@ -143,3 +143,9 @@ def test_every_table_says_what_its_numbers_rest_on(style):
         assert setting[word] in text
     assert "seeds 0, 1" in text
     assert f"unseen {result('sje')['version']}" in text
+
+
+def test_the_regret_table_tells_what_gamma_lost_and_the_time_it_took():
+    table = regret_table(summarise(description(), [result("sje", 0), result("sje", 1), result("sae")]))
+    assert column(table, "regret calibrated+lambda", "here").cells["sje"].mean == 1.0
+    assert column(table, "seconds", "here").cells["sje"].mean == 3.0

@@ -105,6 +105,17 @@ def paper_tables(summary: Mapping[str, Any]) -> list[Table]:
     ]
 
 
+def regret_table(summary: Mapping[str, Any]) -> Table:
+    """Return how much H the gamma chosen on validation loses against the best one on test, and the time."""
+    methods = summary["methods"]
+    columns = [
+        Column(f"regret {step}", "here", _here(methods, _at("regret", step))) for step in CALIBRATIONS[1:]
+    ]
+    columns.append(Column("seconds", "here", {name: Cell(m["seconds"]) for name, m in methods.items()}))
+    title = f"H lost by the choice of gamma, and seconds of all runs, {summary['setting']['name']}"
+    return Table(title, tuple(methods), tuple(columns), provenance(summary))
+
+
 def provenance(summary: Mapping[str, Any]) -> str:
     """Return in one line what the numbers of a summary rest on: protocol, data, seeds, version."""
     setting = summary["setting"]

@@ -171,9 +171,9 @@ def print_results(store: Any, tasks: Sequence[Task], as_json: bool, style: str) 
     if as_json:
         click.echo(json.dumps(found[0] if len(found) == 1 else {"settings": found}))
         return
-    from unseen.benchmark.tables import FORMATS, paper_tables, print_tables
+    from unseen.benchmark.tables import FORMATS, paper_tables, print_tables, regret_table
 
-    tables = [table for summary in found for table in paper_tables(summary)]
+    tables = [table for summary in found for table in [*paper_tables(summary), regret_table(summary)]]
     if style == "table":
         print_tables(tables, stdout_console())
     else:
