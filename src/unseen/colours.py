@@ -21,6 +21,14 @@ METHOD_COLOURS = {
 }
 # what is drawn of every method: seen samples, unseen samples, their harmonic mean
 SEEN, UNSEEN, HARMONIC = "#0072b2", "#d55e00", "#009e73"
+# the parts of a split
+PART_COLOURS = {
+    "train": "#8fa3b5",
+    "seen_val": "#32b9ff",
+    "val": "#e3a022",
+    "test_seen": "#145bcf",
+    "test": "#b13a00",
+}
 _OTHERS = ("#8a6f3c", "#3f8f8f", "#c2577a")
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen.colours import HARMONIC, PART_COLOURS, SEEN, UNSEEN
 from unseen.curve import OperatingPoint, SeenUnseenCurve
 from unseen.errors import need_extra
 
@@ -200,11 +201,11 @@ class LambdaDisplay(_Display):
         )
 
     def _draw(self) -> None:
-        self.ax_.plot(self.alpha, self.zsl, "o-", color="C3", label="unseen among unseen, A_U→Cu")
-        self.ax_.plot(self.alpha, self.seen, "o-", color="C0", label="seen among seen, A_S→Cs")
-        self.ax_.plot(self.alpha, self.h, "o-", color="0.5", label="best harmonic mean H")
-        self.ax_.axvline(self.best_zsl, color="C3", linestyle=":", label="λ for ZSL")
-        self.ax_.axvline(self.best, color="black", linestyle=":", label="λ for GZSL")
+        self.ax_.plot(self.alpha, self.zsl, "o-", color=UNSEEN, label="unseen among unseen, A_U→Cu")
+        self.ax_.plot(self.alpha, self.seen, "o-", color=SEEN, label="seen among seen, A_S→Cs")
+        self.ax_.plot(self.alpha, self.h, "o-", color=HARMONIC, label="best harmonic mean H")
+        self.ax_.axvline(self.best_zsl, color=UNSEEN, linestyle=":", label="λ for ZSL")
+        self.ax_.axvline(self.best, color=HARMONIC, linestyle=":", label="λ for GZSL")
         self.ax_.set(xscale="log", xlabel="λ", ylabel="validation accuracy (%)", ylim=(0, None))
         self.ax_.legend(loc="lower left")
 
@@ -228,12 +229,12 @@ class SplitsDisplay(_Display):
     counts: Mapping[str, Sequence[int]]
     class_names: Sequence[str]
 
-    _COLOURS: ClassVar[dict[str, tuple[str, str]]] = {
-        "train": ("C0", "train"),
-        "val": ("C1", "validation: unseen classes"),
-        "test": ("C3", "test: unseen classes"),
-        "seen_val": ("C9", "validation: seen classes"),
-        "test_seen": ("C6", "test: seen classes"),
+    _LABELS: ClassVar[dict[str, str]] = {
+        "train": "train",
+        "val": "validation: unseen classes",
+        "test": "test: unseen classes",
+        "seen_val": "validation: seen classes",
+        "test_seen": "test: seen classes",
     }
 
     @classmethod
@@ -244,9 +245,9 @@ class SplitsDisplay(_Display):
     def _draw(self) -> None:
         order = self._order()
         bottom = np.zeros(len(order))
-        for part, (colour, label) in self._COLOURS.items():
+        for part, label in self._LABELS.items():
             height = np.asarray(self.counts[part])[order]
-            self.ax_.bar(np.arange(len(order)), height, 1.0, bottom, color=colour, label=label)
+            self.ax_.bar(np.arange(len(order)), height, 1.0, bottom, color=PART_COLOURS[part], label=label)
             bottom += height
         self.ax_.set(xlabel="class", ylabel="samples", xlim=(-0.5, len(order) - 0.5))
         self.ax_.set_ylim(0, 1.35 * bottom.max())  # room for the legend
@@ -278,8 +279,8 @@ class AttributeErrorDisplay(_Display):
         return cls(**result["attribute_error"])
 
     def _draw(self) -> None:
-        self.ax_.plot(self.alpha, self.unseen, "o-", color="C3", label="unseen classes")
-        self.ax_.plot(self.alpha, self.seen, "o-", color="C0", label="seen classes")
+        self.ax_.plot(self.alpha, self.unseen, "o-", color=UNSEEN, label="unseen classes")
+        self.ax_.plot(self.alpha, self.seen, "o-", color=SEEN, label="seen classes")
         self.ax_.set(xscale="log", xlabel="λ", ylabel="mean squared error of attributes", ylim=(0, None))
         self.ax_.legend(loc="lower left")
 

@@ -28,9 +28,9 @@ function gainChart(setting) {
   const h = step => methods.map(m => m.steps[step].mean);
   const joined = methods.map(m => ({x: [m.steps.none.mean, m.steps["calibrated+lambda"].mean],
     y: [m.name, m.name], mode: "lines", line: {color: m.colour, width: 3}, hoverinfo: "skip", showlegend: false}));
-  const before = {showlegend: false, x: h("none"), y: names, mode: "markers", hovertemplate: "%{x:.1f} %<extra></extra>",
+  const before = {showlegend: false, cliponaxis: false, x: h("none"), y: names, mode: "markers", hovertemplate: "%{x:.1f} %<extra></extra>",
     marker: {size: 11, color: tone("card"), line: {color: colours, width: 2.5}}};
-  const after = {showlegend: false, x: h("calibrated+lambda"), y: names, mode: "markers",
+  const after = {showlegend: false, cliponaxis: false, x: h("calibrated+lambda"), y: names, mode: "markers",
     hovertemplate: "%{x:.1f} %<extra></extra>", marker: {size: 14, color: colours}, error_x: {type: "data", thickness: 1, width: 3,
       color: tone("soft"), array: methods.map(m => m.steps["calibrated+lambda"].std)}};
   const legend = (name, marker) => ({name: name, x: [null], y: [null], mode: "markers", marker: marker});
@@ -110,13 +110,11 @@ function errorChart(setting) {
     yaxis: axis("squared error of attributes", {rangemode: "tozero", exponentformat: "power"})})];
 }
 
-const PART_COLOURS = {train: "#8fa3b5", seen_val: "#32b9ff", val: "#e3a022", test_seen: "#145bcf", test: "#b13a00"};
-
 // The paper's Fig. 2: the samples of each class by part.
 function splitChart(setting, method, fold) {
   const figure = setting.splits.folds[fold], names = figure.order.map(c => setting.classes.names[c]);
   const traces = Object.entries(setting.splits.names).map(([part, name]) => ({type: "bar", name: name,
-    x: figure.order.map((_, i) => i), y: figure.parts[part], customdata: names, marker: {color: PART_COLOURS[part]},
+    x: figure.order.map((_, i) => i), y: figure.parts[part], customdata: names, marker: {color: setting.splits.colours[part]},
     hovertemplate: "%{customdata}: %{y}<extra>" + name + "</extra>"}));
   const look = layout({barmode: "stack", bargap: names.length > 60 ? 0 : 0.15,
     xaxis: axis("classes", {showticklabels: false, showgrid: false}), yaxis: axis("samples")});
