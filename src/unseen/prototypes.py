@@ -40,7 +40,7 @@ class Prototypes:
     >>> words = {"jay": ["a blue bird", "a loud bird"], "owl": "a brown bird"}
     >>> count = lambda texts: [[len(text), text.count("b")] for text in texts]
     >>> Prototypes.from_text(words, count).values.round(2)
-    array([[0.98, 0.18],
+    array([[0.99, 0.13],
            [0.99, 0.16]])
     """
 

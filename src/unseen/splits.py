@@ -57,7 +57,7 @@ class GZSLSplit:
     >>> from unseen.datasets import load
     >>> split = make_split(load("digits"))
     >>> len(split.train), len(split.test_seen), len(split.test_unseen), len(split.folds)
-    (1002, 250, 545, 3)
+    (1002, 250, 545, 7)
     """
 
     train: Indices
