@@ -1,0 +1,78 @@
+"""Every code block of the pages and the README runs, every page is reachable, the site builds cleanly."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT, find_data
+from doc_blocks import SHELL, blocks, commands, needs, run_page
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_the_code_of_a_page_runs(path, tmp_path, monkeypatch):
+    needed = needs(path.read_text("utf-8"))
+    data = find_data()
+    if needed and data is None:
+        pytest.skip("this page works on real data: set UNSEEN_DATA to the folder that has it")
+    for name, place in needed.items():
+        (tmp_path / name).symlink_to((data / place).resolve(strict=True))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    run_page(path, tmp_path, ROOT / "src")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_blocks_are_named_so_that_they_can_be_run(path):
+    """A block without a language, or with an unknown one, would never be run."""
+    text = path.read_text("utf-8")
+    fences = re.findall(r"^ *```(.*)$", text, re.MULTILINE)
+    opening = fences[::2]
+    assert len(fences) % 2 == 0
+    assert all(re.match(r"\w+", fence) for fence in opening), (
+        "a block has no language; say text if it is not code"
+    )
+    known = {"python", "pycon", "text", "csv", "json", "yaml", "toml", "latex", "bibtex", "make", *SHELL}
+    assert {block.language for block in blocks(text)} <= known
+
+
+def test_the_reader_of_blocks_understands_the_marks():
+    page = '<!-- not run: no data -->\n```python\n1/0\n```\n\n  ```text title="a.csv"\n  x\n  ```\n'
+    first, second = blocks(page)
+    assert (first.language, first.text, first.reason) == ("python", "1/0\n", "no data")
+    assert (second.title, second.text, second.reason) == ("a.csv", "x\n", None)
+    assert needs("<!-- needs: a=b/c, d=../e -->") == {"a": "b/c", "d": "../e"}
+    assert commands("$ unseen bench\nunseen output\n") == ["unseen bench"]
+    assert commands("pip install unseen\nunseen report x\n") == ["unseen report x"]
+
+
+def test_every_page_is_in_the_navigation():
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text("utf-8")))
+    assert listed == {str(path.relative_to(DOCS)) for path in PAGES[1:]}
+
+
+def test_pictures_are_small():
+    for path in (DOCS / "figures").iterdir():
+        assert path.stat().st_size < 100_000, path.name
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs", reason="needs the documentation packages: pip install 'unseen[docs]'")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    page = (tmp_path / "reference.html").read_text("utf-8")
+    assert "<math" in page and "arithmatex" not in page
+    assert "https://fonts." not in page
