@@ -229,9 +229,11 @@ def test_extrapolation_is_exact_on_a_line():
             [[gamma - 1.0, 0.0], [gamma + 1.0, 0.0]], y=[1, 0], seen=[True, False]
         )
 
-    sizes = [4, 6, 8, 10]
+    sizes = [10, 4, 6, 8]
     curves = [[curve(5 - 2 * np.log(size))] * 3 for size in sizes]
     assert_allclose(extrapolate_gamma(sizes, curves, 15), 5 - 2 * np.log(15))
+    # no further than the sizes have shown it to go
+    assert_allclose(extrapolate_gamma(sizes, curves, 10**6), 5 - 2 * np.log(10) - 2 * np.log(10 / 4))
     assert_allclose(extrapolate_gamma([10], [[curve(0.7)]], 15), 0.7)
 
 

@@ -273,7 +273,7 @@ def fewer_classes(y: NDArray[Any], fold: Fold, share: float) -> Fold:
     """
     train, validation = fold
     classes = np.random.default_rng(0).permutation(np.unique(y[train]))
-    dropped = classes[max(1, round(share * len(classes))) :]
+    dropped = classes[max(2, round(share * len(classes))) :]
     return train[~np.isin(y[train], dropped)], validation[~np.isin(y[validation], dropped)]
 
 
@@ -282,14 +282,16 @@ def extrapolate_gamma(sizes: Sequence[float], curves: Sequence[Curves], n_classe
 
     ``curves[i]`` are those of the folds whose models saw ``sizes[i]`` classes. Of these, gamma is the middle
     of all gammas within 1 % of the best mean harmonic mean, which is less noisy than the best one. It
-    changes about linearly with the logarithm of the number of seen classes.
+    changes about linearly with the logarithm of the number of seen classes. The first size is the nearest
+    to ``n_classes``: gamma goes no further from there than the sizes have shown it to go.
     """
     gammas = [_middle_of_near_best(mean_curve(folds)) for folds in curves]
     if len(set(sizes)) == 1:
         return gammas[0]
     # gamma = a + b log(classes)
     b, a = np.polyfit(np.log(sizes), gammas, 1)
-    return float(a + b * np.log(n_classes))
+    reach = np.ptp(gammas)
+    return float(np.clip(a + b * np.log(n_classes), gammas[0] - reach, gammas[0] + reach))
 
 
 def _mean_classes(y: NDArray[Any], folds: Sequence[Fold]) -> float:

@@ -28,6 +28,7 @@ def train(
     data: ZeroShotDataset,
     method: str = "sje",
     *,
+    gamma: str = "transfer",
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -40,6 +41,8 @@ def train(
     ----------
     data : ZeroShotDataset
     method : name of a method, or ``module:Class``
+    gamma : {"transfer", "paper"}
+        How the calibration is carried over to the model of all samples, see ``GZSLClassifierCV``.
     random_state : int
         For the folds and for methods that draw lots.
     n_jobs : int, optional
@@ -62,7 +65,7 @@ def train(
     X, y = data.X[samples], names[data.y[samples]]
     given = [(names[train], names[val]) for train, val in data.class_folds or ()]
     folds = list(GZSLFolds(class_folds=given or None, random_state=random_state).split(X, y))
-    model = GZSLClassifierCV(estimator, cv=folds, n_jobs=n_jobs, verbose=verbose).fit(X, y)
+    model = GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose).fit(X, y)
     tried = [try_fold(estimator, X, y, fold, model.best_params_, model.curve_.gamma) for fold in folds]
     return model, {**_facts(data, method, model, X), "expected": expected_accuracy(tried, random_state)}
 

@@ -29,6 +29,13 @@ import click
     metavar="A,B,...",
     help="Classes to hold out, besides those without samples.",
 )
+@click.option(
+    "--gamma",
+    type=click.Choice(["transfer", "paper"]),
+    default="transfer",
+    show_default=True,
+    help="Calibration for the model of all samples: extrapolated to all seen classes, or as on the folds.",
+)
 @click.option("--features", default="res101", show_default=True, help="Feature file of an xlsa17 folder.")
 @click.option("--split-dir", help="Another folder with att_splits.mat and class lists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the card as one JSON object.")
@@ -40,6 +47,7 @@ def command(
     prototypes: tuple[str, ...],
     text_encoder: str | None,
     unseen_classes: str | None,
+    gamma: str,
     features: str,
     split_dir: str | None,
     as_json: bool,
@@ -62,7 +70,7 @@ def command(
         prototypes=read_descriptions(prototypes, text_encoder),
         unseen_classes=[name.strip() for name in unseen_classes.split(",")] if unseen_classes else None,
     )
-    fitted, card = train(dataset, method, verbose=not quiet)
+    fitted, card = train(dataset, method, gamma=gamma, verbose=not quiet)
     save(fitted, model, card=card)
     click.echo(json.dumps(card, indent=2) if as_json else format_card(card))
     click.echo(f"wrote {model}", err=True)
