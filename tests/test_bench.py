@@ -192,6 +192,15 @@ def wait_for_runs(path, n):
     return None
 
 
+def test_a_method_of_ones_own_lies_in_the_working_directory(tmp_path):
+    (tmp_path / "mine.py").write_text("from unseen import LinearSV\nclass Mine(LinearSV):\n    pass\n")
+    command = [sys.executable, "-P", "-m", "unseen", "bench", "--methods", "mine:Mine", "--jobs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "mine:Mine" in done.stdout
+    assert (tmp_path / "runs" / "digits" / FILE_NAME).exists()
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment_and_started_again_gives_the_same_numbers(run, tmp_path):
     arguments = ["--methods", "fake_methods:Slow,linear-sv,sae", "--seeds", 3, "--json"]

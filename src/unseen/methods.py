@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from typing import Any
 
 from unseen.base import ZeroShotClassifier
@@ -33,6 +35,8 @@ def find_method(name: str) -> type[ZeroShotClassifier]:
             f"Unknown method {name!r}: expected one of {', '.join(METHODS)}, "
             f"or module:Class for your own.{did_you_mean(name, METHODS)}"
         )
+    if name not in METHODS and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # a module beside the user, as ``python -m`` would find it
     try:
         found: Any = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
