@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed
+from joblib import Parallel, cpu_count, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
@@ -80,7 +80,7 @@ def run_bench(
     jobs: int | None = None,
     threads: int | None = None,
     quiet: bool = False,
-    backend: AbstractContextManager[Any] | None = None,
+    cluster: str | None = None,
 ) -> Report:
     """Do every task that the store does not have, and store each as it ends.
 
@@ -96,28 +96,43 @@ def run_bench(
         Threads of the linear algebra in each run; by default the cores are shared out among the jobs.
     quiet : bool
         No progress on stderr.
-    backend : context manager, optional
-        For instance ``joblib.parallel_config("dask")``, to run on a cluster; by default processes here.
+    cluster : str, optional
+        Address of a Dask scheduler, to run there: as many runs at a time as its workers have threads,
+        each with one thread of linear algebra.
     """
-    for setting in {task.setting.key: task.setting for task in tasks}.values():
+    settings = {task.setting.key: task.setting for task in tasks}
+    for setting in settings.values():
         store.add_setting(setting.key, setting.description)
     longest_first = sorted(tasks, key=lambda task: -task.cost)  # so that all processors end together
     waiting = {task.run.key: task for task in longest_first if not store.has(task.run.key)}
     report = Report(found=len(tasks) - len(waiting))
-    jobs = jobs or cpu_count()
+    if waiting:
+        with _place(cluster, list(settings.values()), jobs) as jobs:
+            own_share = 1 if cluster else max(1, cpu_count() // jobs)
+            _run_all(waiting, store, report, jobs, threads or own_share, quiet)
+    keys = {task.run.key for task in tasks}
+    report.failures = [failure for failure in store.failures() if failure.run.key in keys]
+    return report
+
+
+def _place(cluster: str | None, settings: Sequence[Setting], jobs: int | None) -> AbstractContextManager[int]:
+    """Return the context in which joblib sends runs to their place; it yields how many run at a time."""
+    if cluster is None:
+        return nullcontext(jobs or cpu_count())
+    from unseen.benchmark.cluster import dask_cluster
+
+    return dask_cluster(cluster, settings)
+
+
+def _run_all(
+    waiting: dict[str, Task], store: Store, report: Report, jobs: int, threads: int, quiet: bool
+) -> None:
     forecast = Forecast(waiting, jobs, store)
-    threads = threads or max(1, cpu_count() // jobs)
-    with (
-        backend or nullcontext(),
-        progress(len(waiting), "bench", unit="runs", quiet=quiet, left=forecast.left) as advance,
-    ):
+    with progress(len(waiting), "bench", unit="runs", quiet=quiet, left=forecast.left) as advance:
         for outcome in _outcomes(waiting, store, jobs, threads):
             forecast.finished(outcome)
             _keep(outcome, store, report)
             advance(1, f"{outcome.run.method} seed {outcome.run.seed}")
-    keys = {task.run.key for task in tasks}
-    report.failures = [failure for failure in store.failures() if failure.run.key in keys]
-    return report
 
 
 def _keep(outcome: Outcome, store: Store, report: Report) -> None:
@@ -144,14 +159,15 @@ def _parallel(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> I
     # Asked when its turn comes: another bench on the same folder may have finished it meanwhile.
     waiting = (task for task in list(tasks) if not store.has(task.run.key))
     calls = (delayed(_attempt_in_worker)(t.run, t.setting, threads, os.getpid()) for t in waiting)
-    return Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+    return Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")(calls)
 
 
 def _alone(task: Task, threads: int) -> Outcome:
     """Do a task in a process of its own, so that its death is known to be its own."""
-    worker = get_reusable_executor(max_workers=1)
     try:
-        return worker.submit(_attempt_in_worker, task.run, task.setting, threads, os.getpid()).result()
+        # Shut down afterwards: joblib must not find a pool that it has not made.
+        with get_reusable_executor(max_workers=1) as worker:
+            return worker.submit(_attempt_in_worker, task.run, task.setting, threads, os.getpid()).result()
     except BrokenProcessPool as error:
         reason = "The process of this run was killed, most likely because memory ran out. Use fewer --jobs."
         return Outcome(task.run, error=reason, details=str(error))
@@ -178,7 +194,12 @@ def _leave_with(parent: int) -> None:
 def attempt(run: Run, setting: Setting, threads: int) -> Outcome:
     """Do one run with so many threads; an error of the method becomes part of the outcome."""
     try:
-        with threadpool_limits(threads), warnings.catch_warnings(record=True) as caught:
+        # Folds of the same run one after the other: the runs are what is parallel, here or on a cluster.
+        with (
+            threadpool_limits(threads),
+            parallel_config("sequential"),
+            warnings.catch_warnings(record=True) as caught,
+        ):
             warnings.simplefilter("always")
             result = evaluate_run(setting, run.method, run.seed)
         said = sorted({str(warning.message) for warning in caught})

@@ -66,6 +66,7 @@ def show_verification(ctx: click.Context, parameter: click.Parameter, folder: Pa
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time. [default: one per processor]")
 @click.option("--threads", type=click.IntRange(1), help="Threads of each run. [default: processors / jobs]")
+@click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: runs/DATA-SPLIT]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option(
@@ -104,6 +105,7 @@ def command(
     gamma: str,
     jobs: int | None,
     threads: int | None,
+    cluster: str | None,
     out: Path | None,
     as_json: bool,
     style: str,
@@ -118,6 +120,8 @@ def command(
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store
 
+    if jobs and cluster:
+        raise click.UsageError("--jobs counts processes here; on a --cluster its workers decide. Give one.")
     combinations = product(data or ("digits",), features.split(","), split_dir or (None,))
     settings = [load_setting(*chosen, split_rule, gamma) for chosen in combinations]
     tasks = plan(settings, method_names(methods), seeds)
@@ -125,7 +129,7 @@ def command(
     with Store(folder, create=True) as store:
         remember_command(store)
         try:
-            report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet)
+            report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet, cluster=cluster)
         except KeyboardInterrupt:
             stop(store, tasks, folder)
         print_results(store, tasks, as_json, style)
