@@ -16,13 +16,13 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
+from benchmarks import Row, table
 from unseen.benchmark.protocol import evaluate_run
 from unseen.benchmark.setting import Setting
 from unseen.datasets import load
 from unseen.methods import METHODS, find_method
 from unseen.splits import make_split
 
-Row = tuple[str, float, str, str]
 DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SEEDS = 5
 CORES = 2
@@ -43,7 +43,7 @@ def run(small: bool = False) -> list[Row]:
                 (f"{method} / its work at sgemm speed", seconds * speed / work(setting, method), "ratio", "")
             )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    demanded = ("", "") if small else ("< 10", "< 2")
+    demanded = ("", "") if small else ("<= 10", "<= 2")
     rows.append((f"eight methods, {SEEDS} seeds, {CORES} cores", total / CORES / 60, "min", demanded[0]))
     rows.append(("peak memory of one process", memory, "GiB", demanded[1]))
     return rows
@@ -109,5 +109,4 @@ def fit_work(method: str, n: int, C: int, D: int, K: int, settings: int, alphas:
 
 
 if __name__ == "__main__":
-    for name, value, unit, demanded in run():
-        print(f"{name:<40}{value:8.2f} {unit:<8}{demanded}")
+    print(table(run()))
