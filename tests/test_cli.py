@@ -81,19 +81,3 @@ def test_an_unknown_command_is_one_clear_line(run):
     done = run("benhc")
     assert done.returncode == 2
     assert "benhc" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_a_method_in_the_working_directory_is_found(run, tmp_path):
-    (tmp_path / "mine.py").write_text("from unseen import LinearSV\nclass Mine(LinearSV):\n    pass\n")
-    # as the installed command does: the working directory is not in sys.path (-P)
-    code = "from unseen.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, "bench", "digits", "--methods", "mine:Mine", "--json", "--quiet"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
-    assert done.returncode == 0, done.stderr
-    assert '"mine:Mine"' in done.stdout

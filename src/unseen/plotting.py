@@ -158,7 +158,7 @@ def script_json(data: Any) -> Any:
     """Return JSON that is safe inside a script element: no character of it can end the element."""
     from markupsafe import Markup
 
-    text = json.dumps(data, allow_nan=False)
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 

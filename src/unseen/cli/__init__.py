@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import Any
 
@@ -51,6 +50,3 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="unseen")
 def main() -> None:
     """Zero-shot and generalized zero-shot learning: one classifier over old and new classes."""
-    # a method of your own, given as module:Class, may lie in the working directory
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())

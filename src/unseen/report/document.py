@@ -20,8 +20,8 @@ from unseen.errors import UnseenError
 from unseen.report.figures import explorer, selection_figure, split_figure
 from unseen.report.tables import choice_table, fold_table, method_name, result_table
 
-# Segments of curves in the whole page: each is about 50 bytes, and the page has to stay small.
-_SEGMENTS = 14_000
+# Segments of curves in the whole page: each is about 50 bytes, and the page has to stay below 6 MB.
+_SEGMENTS = 40_000
 
 
 def make_document(store: Store) -> dict[str, Any]:
@@ -56,6 +56,7 @@ def setting_part(setting: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], 
         "methods": [method_part(name, method, first[name], limit) for name, method in methods.items()],
         "tables": [result_table(table) for table in paper_tables(summary)],
         "choices": choice_table(methods),
+        "warnings": run_warnings(runs),
         "attribute_error": next(
             (run["attribute_error"] for run in first.values() if run["attribute_error"]), None
         ),
@@ -113,8 +114,22 @@ def method_part(name: str, method: Mapping[str, Any], run: Mapping[str, Any], li
         "seed": run["seed"],
         "explorer": explorer(run, limit),
         "selection": selection_figure(run),
-        "classes": run["classes"],
+        "classes": class_part(run["classes"]),
     }
+
+
+def class_part(classes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return accuracy and confusion of each class, as precise as they are shown."""
+    return {
+        name: [round(value, 1) if isinstance(value, float) else value for value in values]
+        for name, values in classes.items()
+    }
+
+
+def run_warnings(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what was warned of, each text once with its method."""
+    found = (f"{method_name(run['method'])}: {text}" for run in runs for text in run.get("warnings", ()))
+    return list(dict.fromkeys(found))
 
 
 def data_facts(setting: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -129,6 +144,7 @@ def data_facts(setting: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Training samples", f"{counts['train']:,}"),
         ("Test samples", f"{counts['test_seen']:,} of seen, {counts['test_unseen']:,} of unseen classes"),
         ("Split rule", setting["split_rule"]),
+        ("Gamma carried over", {"paper": "as the folds gave it"}.get(setting["gamma"], setting["gamma"])),
         ("Split folder", setting["split_dir"]),
         ("Checksums", f"data {setting['checksum']}, split {setting['split_checksum']}"),
     ]

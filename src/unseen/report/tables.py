@@ -10,6 +10,14 @@ from unseen.benchmark.tables import AVERAGE, FORMATS, NAMES, Cell, Column, Table
 from unseen.colours import method_colour
 from unseen.report.figures import PARTS
 
+SOURCES = {
+    "here": "here",
+    "paper": "the paper",
+    "diff. paper": "difference",
+    "xian": "Xian et al.",
+    "diff. xian": "difference",
+}
+
 
 def method_name(name: str) -> str:
     """Return how people call a method.
@@ -26,8 +34,9 @@ def result_table(table: Table) -> dict[str, Any]:
     rows = [_row(name, cells) for name, cells in table.rows()]
     return {
         "title": table.title,
+        "provenance": table.provenance,
         "columns": [
-            {"quantity": column.quantity, "source": column.source if compared else ""}
+            {"quantity": column.quantity, "source": SOURCES.get(column.source, "") if compared else ""}
             for column in table.columns
         ],
         "rows": [row for row in rows if row["name"] != AVERAGE],

@@ -14,6 +14,13 @@ function say(text) {
   document.getElementById("said").textContent = text;
 }
 
+// A script that travels compressed; the content security policy knows the hash of what comes out.
+async function runPacked(id) {
+  const packed = Uint8Array.from(atob(document.getElementById(id).textContent), letter => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  document.head.append(element("script", await new Response(stream).text()));
+}
+
 function element(tag, text, attributes) {
   const made = document.createElement(tag);
   if (text !== undefined && text !== null) made.textContent = text;

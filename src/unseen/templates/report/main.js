@@ -9,7 +9,8 @@ const near = new IntersectionObserver(entries => {
     panelOf(entry.target).show(entry.target.dataset.chart);
   }
 }, {rootMargin: "600px"});
-all("[data-chart]").forEach(place => near.observe(place));
+runPacked("plotly").then(() => all("[data-chart]").forEach(place => near.observe(place)), () =>
+  all("[data-chart]").forEach(place => { place.textContent = "This browser is too old to draw; all numbers are in the tables."; }));
 
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
@@ -27,7 +28,7 @@ document.getElementById("theme").addEventListener("click", () =>
 let beforePrint = "light";
 addEventListener("beforeprint", () => {
   beforePrint = document.documentElement.dataset.theme;
-  all("[data-chart]").forEach(place => panelOf(place).visible.add(place.dataset.chart));
+  if (window.Plotly) all("[data-chart]").forEach(place => panelOf(place).visible.add(place.dataset.chart));
   setTheme("light");
 });
 addEventListener("afterprint", () => setTheme(beforePrint));
