@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unseen.errors import UnseenError, did_you_mean
-from unseen.rows import Rows, in_place
+from unseen.rows import Rows, in_place, read_ahead
 
 BLOCK = 4096  # rows that are held in a second form (scaled, scored) at any moment
 SCORES = 2**24  # scores that exist at any moment where only their largest are needed
@@ -38,8 +38,7 @@ class Training:
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, NDArray[np.intp]]]:
         """Yield (scaled rows, class indices) block by block, in order."""
-        for block in row_blocks(len(self.y), size):
-            yield self.rows(block), self.y[block]
+        return read_ahead(lambda block: (self.rows(block), self.y[block]), row_blocks(len(self.y), size))
 
 
 def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
@@ -290,8 +289,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         """Yield (rows, scores of these rows for some classes), never more than ``SCORES`` at a time."""
         coef = self.coef_[columns].astype(X.dtype, copy=False).T  # (features, columns)
         intercept = self.intercept_[columns].astype(X.dtype, copy=False)
-        for block in score_blocks(len(X), coef.shape[1]):
-            scores = scale_rows(X[block], self.normalize) @ coef
+        blocks = list(score_blocks(len(X), coef.shape[1]))
+        rows_of_blocks = read_ahead(lambda block: scale_rows(X[block], self.normalize), blocks)
+        for block, rows in zip(blocks, rows_of_blocks):
+            scores = rows @ coef
             scores += intercept
             yield block, scores
 

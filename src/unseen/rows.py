@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from sklearn.utils import assert_all_finite
 from unseen.errors import UnseenError
 
 Indices = NDArray[np.intp]
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class Rows:
@@ -60,14 +63,20 @@ class Rows:
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
         index = rows if self.index is None else self.index[rows]
-        X = np.empty((len(index), self.shape[1]), dtype=self.dtype)
         part_of = np.searchsorted(self.starts, index, side="right") - 1
-        for number in np.unique(part_of):
-            mine = part_of == number
-            X[mine] = self.parts[number][index[mine] - self.starts[number]]
-            release_pages(self.parts[number])
+        found = [self._read(number, index[part_of == number]) for number in np.unique(part_of)]
+        X = found[0] if len(found) == 1 else np.empty((len(index), self.shape[1]), dtype=self.dtype)
+        for number, part in zip(np.unique(part_of), found if len(found) > 1 else ()):
+            X[part_of == number] = part
         assert_all_finite(X, input_name="X")
         return X
+
+    def _read(self, number: int, index: Indices) -> NDArray[np.floating]:
+        """Copy rows of one part into memory."""
+        part = self.parts[number]
+        X = np.take(part, index - self.starts[number], axis=0).astype(self.dtype, copy=False)
+        release_pages(part)
+        return np.asarray(X)
 
     def choose(self, rows: Indices) -> Self:
         """Return these rows, still unread."""
@@ -98,6 +107,24 @@ def choose_rows(X: Any, rows: Indices) -> Any:
     """Return some rows of X: copied from memory, left on disk where X is there."""
     X = in_place(X)
     return X.choose(rows) if isinstance(X, Rows) else X[rows]
+
+
+def read_ahead(read: Callable[[K], T], keys: Iterable[K]) -> Iterator[T]:
+    """Yield ``read(key)`` for each key, the next one from a thread: reading runs beside matrix products.
+
+    >>> list(read_ahead(abs, [-1, -2]))
+    [1, 2]
+    """
+    keys = list(keys)
+    if len(keys) < 2:  # nothing to read meanwhile
+        yield from map(read, keys)
+        return
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(read, keys[0])
+        for key in keys[1:]:
+            item, coming = coming.result(), thread.submit(read, key)
+            yield item
+        yield coming.result()
 
 
 def release_pages(array: NDArray[Any]) -> None:
