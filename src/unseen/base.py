@@ -67,7 +67,7 @@ def top_columns(scores: FloatArray, k: int) -> NDArray[np.intp]:
     >>> top_columns(np.array([[3.0, 5.0, 1.0, 5.0]]), 3)
     array([[1, 3, 0]])
     """
-    top = np.sort(np.argpartition(-scores, k - 1, axis=1)[:, :k], axis=1)
+    top = np.sort(np.argpartition(scores, -k, axis=1)[:, -k:], axis=1)
     values = np.take_along_axis(scores, top, axis=1)
     last = values.min(axis=1, keepdims=True)
     tied = np.flatnonzero((scores >= last).sum(axis=1) > k)

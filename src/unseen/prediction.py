@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen._files import atomic_path
-from unseen.base import FloatArray, row_blocks
+from unseen.base import FloatArray, row_blocks, score_blocks, top_columns
 from unseen.datasets import load
 from unseen.datasets.dataset import as_features
 from unseen.datasets.own import read_npz
@@ -122,8 +122,10 @@ def predict_tables(model: Any, samples: Samples, top: int = 3) -> Iterator[Table
     for block in samples.blocks():
         X = as_features(block)
         _check_finite(X, start, samples.name)
-        yield {**_row_names(samples, start, len(X)), **_best(model, model.similarity(X), top)}
-        start += len(X)
+        for rows in score_blocks(len(X), len(model.classes_)):
+            scores = model.similarity(X[rows])
+            yield {**_row_names(samples, start, len(scores)), **_best(model, scores, top)}
+            start += len(scores)
 
 
 def _check_finite(X: FloatArray, start: int, name: str) -> None:
@@ -144,7 +146,7 @@ def _row_names(samples: Samples, start: int, n: int) -> Table:
 
 def _best(model: Any, scores: FloatArray, top: int) -> Table:
     """Return class, score and kind of the ``top`` highest scores; of equal scores the first column wins."""
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+    order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")
     table: Table = {}
     for rank in range(top):
