@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 
 from conftest import ROOT, find_data
 from doc_blocks import SHELL, blocks, commands, needs, run_page
+from unseen.methods import METHODS
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -64,6 +66,25 @@ def test_every_page_is_in_the_navigation():
 def test_pictures_are_small():
     for path in (DOCS / "figures").iterdir():
         assert path.stat().st_size < 100_000, path.name
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_methods_can_be_drawn_again(tmp_path):
+    command = [sys.executable, DOCS / "scripts" / "figures.py", tmp_path]
+    environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run(command, env=environment, check=True, timeout=600)
+    assert {path.name for path in tmp_path.iterdir()} == {f"learns-{method}.svg" for method in METHODS}
+
+
+def test_tables_of_a_run_go_between_the_marks():
+    fill = runpy.run_path(str(DOCS / "scripts" / "paper_tables.py"))["fill"]
+    page = (DOCS / "reproduce.md").read_text("utf-8")
+    first = fill(page, "| a |")
+    assert (
+        first.count("| a |") == 1
+        and first.split("<!-- tables: begin")[0] == page.split("<!-- tables: begin")[0]
+    )
+    assert fill(first, "| b |").replace("| b |", "| a |") == first
 
 
 @pytest.mark.slow

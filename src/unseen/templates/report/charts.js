@@ -38,7 +38,7 @@ function gainChart(setting) {
     legend("calibrated, lambda chosen for it", {size: 14, color: tone("soft")})];
   return [[...joined, before, after, ...legends], layout({height: 110 + 34 * methods.length,
     xaxis: axis("harmonic mean H (%)", {rangemode: "tozero"}),
-    yaxis: axis("", {tickfont: {color: tone("ink")}, gridcolor: "rgba(0,0,0,0)"})})];
+    yaxis: axis("", {tickfont: {color: tone("ink")}, ticklabelstandoff: 10, gridcolor: "rgba(0,0,0,0)"})})];
 }
 
 function equalH(H) {
