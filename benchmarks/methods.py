@@ -1,0 +1,174 @@
+"""Closed forms: a whole path of parameters against one ordinary solution per parameter, and peak memory.
+
+The ordinary solutions are slow, so a few are timed and the least time is multiplied by their number.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.linear_model import Ridge
+
+from benchmarks import Row, table
+from unseen import ESZSL, SAE, LinearSV, LinearVS
+from unseen.base import scale_rows
+from unseen.datasets import load
+from unseen.methods import METHODS
+
+# samples, features, classes, attributes
+SIZES = {"CUB": (11788, 2048, 200, 312), "AwA2": (37322, 2048, 50, 85)}
+SMALL = {"small": (4000, 256, 50, 40)}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Samples as our methods take them, and as the ordinary solutions do: scaled, with targets."""
+
+    name: str
+    X: np.ndarray  # (samples, features), float32
+    y: np.ndarray  # (samples,)
+    S: np.ndarray  # (classes, attributes)
+
+    @classmethod
+    def make(cls, name: str, n: int, features: int, classes: int, attributes: int) -> Problem:
+        """Draw a problem of the given size."""
+        data = load(
+            "synthetic",
+            n_samples=n,
+            n_features=features,
+            n_classes=classes,
+            n_attributes=attributes,
+            random_state=0,
+        )
+        return cls(name, data.X, data.y, data.prototypes)
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """Rows of unit length, in float64."""
+        return scale_rows(self.X, "l2").astype(np.float64)
+
+
+def run(small: bool = False) -> list[Row]:
+    """Return rows (name, value, unit, demanded); a small run only looks whether we are faster."""
+    rows: list[Row] = []
+    for name, size in (SMALL if small else SIZES).items():
+        problem = Problem.make(name, *size)
+        for measure, demanded in ((_sae, 12), (_eszsl, 40), (_linear_vs, 4), (_linear_sv, 6)):
+            label, ratio, difference = measure(problem)
+            rows.append((f"{name}: {label}", ratio, "times", f">= {1 if small else demanded}"))
+            if difference is not None:
+                rows.append((f"{name}: relative difference of the two", difference, "", "<= 1e-8"))
+        rows.extend(_memory(problem))
+    return rows
+
+
+# ---- one path against many solutions ---------------------------------------------------------------------
+
+
+def _sae(problem: Problem) -> tuple[str, float, float | None]:
+    alphas = np.logspace(-3, 3, 12)
+    ours, mappings = _time_path(SAE(problem.S), problem, [{"alpha": a} for a in alphas])
+    X, T = problem.scaled, problem.S[problem.y]
+    TT, XX, TX = T.T @ T, X.T @ X, T.T @ X
+
+    def ordinary(alpha: float) -> np.ndarray:
+        return scipy.linalg.solve_sylvester(TT, alpha * XX, (1 + alpha) * TX)
+
+    seconds, W = _time(lambda: ordinary(alphas[6]))
+    return "12 solve_sylvester (1 timed) / 12 alphas of SAE", 12 * seconds / ours, _apart(mappings[6], W)
+
+
+def _eszsl(problem: Problem) -> tuple[str, float, float | None]:
+    grid = [{"alpha": a, "beta": b} for a in np.logspace(-3, 3, 7) for b in np.logspace(-3, 3, 7)]
+    ours, mappings = _time_path(ESZSL(problem.S), problem, grid)
+    X, S = problem.scaled, problem.S
+    Y = np.eye(len(S))[problem.y]
+    identity = np.eye(X.shape[1]), np.eye(S.shape[1])
+
+    def ordinary(alpha: float, beta: float) -> np.ndarray:
+        visual = np.linalg.pinv(X.T @ X + alpha * identity[0])
+        semantic = np.linalg.pinv(S.T @ S + beta * identity[1])
+        return (visual @ (X.T @ Y @ S) @ semantic).T
+
+    seconds, V = _time(lambda: ordinary(**grid[24]))
+    return "49 cells as peers do (1 timed) / 49 cells of ESZSL", 49 * seconds / ours, _apart(mappings[24], V)
+
+
+def _linear_vs(problem: Problem) -> tuple[str, float, float | None]:
+    ours, _ = _time_path(LinearVS(problem.S), problem, [{"alpha": a} for a in np.logspace(-7, 0, 12)])
+    ridge = _time_ridge(problem.X, problem.S[problem.y])
+    return "12 Ridge (3 timed) / 12 alphas of linear-vs", 12 * ridge / ours, None
+
+
+def _linear_sv(problem: Problem) -> tuple[str, float, float | None]:
+    ours, _ = _time_path(LinearSV(problem.S), problem, [{"alpha": a} for a in np.logspace(-6, 1, 12)])
+    ridge = _time_ridge(problem.S[problem.y], problem.X)
+    return "12 Ridge (3 timed) / 12 alphas of linear-sv", 12 * ridge / ours, None
+
+
+def _time_ridge(X: np.ndarray, Y: np.ndarray) -> float:
+    """Return the least time of three fits in float32, which is the quicker type for them."""
+    X, Y = X.astype(np.float32), Y.astype(np.float32)
+    model = Ridge(alpha=float(len(X)), fit_intercept=False)
+    return min(_time(lambda: model.fit(X, Y))[0] for _ in range(3))
+
+
+def _time_path(model: Any, problem: Problem, settings: list[dict[str, float]]) -> tuple[float, list[Any]]:
+    """Return the least time of three paths, moments included, and the mappings of all settings."""
+
+    def path() -> list[Any]:
+        return [fitted.mapping_ for fitted in model.fit_path(problem.X, problem.y, settings)]
+
+    tries = [_time(path) for _ in range(3)]
+    return min(seconds for seconds, _ in tries), tries[0][1]
+
+
+def _time(job: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = job()
+    return time.perf_counter() - start, result
+
+
+def _apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+# ---- memory ---------------------------------------------------------------------------------------------
+
+_FIT = """
+import re, sys
+import numpy as np
+from unseen.methods import find_method
+
+method, X, y, S = sys.argv[1], *map(np.load, sys.argv[2:])
+find_method(method)(S).fit(X, y)
+# not getrusage, which starts with the memory of the process that has started this one
+print(1024 * int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]))
+"""
+
+
+def _memory(problem: Problem) -> Iterator[Row]:
+    """Yield each method's peak, the whole process counted, against twice the features plus 500 MB."""
+    allowed = 2 * problem.X.nbytes + 500e6
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, f"{name}.npy") for name in ("X", "y", "S")]
+        for file, array in zip(files, (problem.X, problem.y, problem.S), strict=True):
+            np.save(file, array)
+        for method in METHODS:
+            command = [sys.executable, "-W", "ignore", "-c", _FIT, method, *map(str, files)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            label = f"{problem.name}: peak of {method} / (2 x features + 500 MB)"
+            yield (label, float(done.stdout) / allowed, "", "<= 1")
+
+
+if __name__ == "__main__":
+    print(table(run("--small" in sys.argv)))

@@ -1,0 +1,133 @@
+"""Features on disk, several times the memory allowed: paths and calibrated evaluation in blocks.
+
+A file of 10^6 x 2048 float32 (8 GB) is made in the temporary folder and removed afterwards. A process of its
+own fits twelve alphas of linear-vs and of linear-sv on the samples of seen classes, and evaluates one model
+of each, calibrated, on all samples. Its time is compared with that of the matrix products it cannot do
+without, on blocks that are in memory: X'X in float64 for linear-vs (the moments are exact to 1e-10, which
+float32 products are not), and X times coef in float32 for each evaluation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+
+from benchmarks import Row, table
+from unseen import LinearSV, LinearVS
+from unseen.base import BLOCK, row_blocks
+from unseen.rows import Rows
+from unseen.selection import seen_unseen_curve
+
+CLASSES, ATTRIBUTES = 200, 100
+SEEN = np.arange(CLASSES) < 180
+ALPHAS = [{"alpha": alpha} for alpha in np.logspace(-6, 0, 12)]
+
+
+def run(small: bool = False) -> list[Row]:
+    """Return rows (name, value, unit, demanded)."""
+    n, features = (40_000, 256) if small else (1_000_000, 2048)
+    with tempfile.TemporaryDirectory() as folder:
+        needed = n * features * 4 * 1.05
+        if shutil.disk_usage(folder).free < needed:
+            print(f"out of core: {folder} has less than {needed / 1e9:.0f} GB free, nothing measured")
+            return []
+        make_file(Path(folder), n, features)
+        quarter, whole = (_pipeline(folder, rows) for rows in (n // 4, n))
+    parts = {name: seconds for name, seconds in whole.items() if name not in ("peak", "products", "H")}
+    total, total_quarter = (sum(t[name] for name in parts) for t in (whole, quarter))
+    return [
+        *((f"{name}, {n:.0e} x {features}", seconds, "s", "") for name, seconds in parts.items()),
+        ("the same matrix products from memory", whole["products"], "s", ""),
+        ("speed / that of the products", whole["products"] / total, "", "" if small else ">= 0.6"),
+        ("time / that of a quarter of the samples", total / total_quarter, "times", "<= 4.4"),
+        ("peak memory of the process", whole["peak"] / 2**30, "GiB", "<= 2"),
+        ("harmonic mean, linear-sv, calibrated on these samples", whole["H"], "%", ""),
+    ]
+
+
+def make_file(folder: Path, n: int, features: int) -> None:
+    """Write X.npy and y.npy: every class a centre that its attributes describe, plus noise."""
+    rng = np.random.default_rng(0)
+    S, y = prototypes(), rng.integers(0, CLASSES, n)
+    centres = (0.05 * S @ rng.normal(size=(ATTRIBUTES, features)) / 10).astype(np.float32)
+    np.save(folder / "y.npy", y)
+    X = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=np.float32, shape=(n, features))
+    for block in row_blocks(n):
+        rows = rng.standard_normal((block.stop - block.start, features), dtype=np.float32)
+        rows += centres[y[block]]
+        X[block] = rows
+    X.flush()
+
+
+def prototypes() -> np.ndarray:
+    """Return the descriptions of the classes, the same in every process."""
+    return np.random.default_rng(1).normal(size=(CLASSES, ATTRIBUTES))
+
+
+def _pipeline(folder: str, n: int) -> dict[str, float]:
+    """Run the whole way on the first n samples in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.outofcore", folder, str(n)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+# ---- inside that process ---------------------------------------------------------------------------------
+
+
+def measure(folder: str, n: int) -> dict[str, float]:
+    """Return the seconds of each part and of the bare products, and the peak memory in bytes."""
+    y = np.load(Path(folder, "y.npy"))[:n]
+    X = Rows([Path(folder, "X.npy")], np.arange(n))
+    train = np.flatnonzero(SEEN[y])
+    result = {"products": _products(len(train), n, X.shape[1]) / 2}
+    for name, method in (("linear-vs", LinearVS), ("linear-sv", LinearSV)):
+        path = method(prototypes()).fit_path(X.choose(train), y[train], ALPHAS)
+        result[f"{name}, 12 alphas"], models = _time(lambda path=path: list(path))
+        evaluate = lambda model=models[6]: seen_unseen_curve(model, X, y, np.flatnonzero(SEEN))  # noqa: E731
+        result[f"{name}, calibrated evaluation"], curve = _time(evaluate)
+        result["H"] = curve.h
+        result["peak"] = _peak()
+    result["products"] += _products(len(train), n, X.shape[1]) / 2  # before and after: the machine may change
+    return result
+
+
+def _products(n_train: int, n: int, features: int) -> float:
+    """Return the seconds of the bare products, from a few blocks in memory."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((BLOCK, features), dtype=np.float32)
+    X64, coef = X.astype(np.float64), X[:CLASSES].T.copy()
+    gram = dsyrk(1.0, X64.T)
+    repeats = range(8)
+    syrk, _ = _time(lambda: [dsyrk(1.0, X64.T, beta=1.0, c=gram, overwrite_c=True) for _ in repeats])
+    gemm, _ = _time(lambda: [X @ coef for _ in repeats])
+    return (syrk * n_train + 2 * gemm * n) / (BLOCK * len(repeats))
+
+
+def _time(job: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = job()
+    return time.perf_counter() - start, result
+
+
+def _peak() -> float:
+    """Return the largest memory this process has had, in bytes (Linux)."""
+    found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+    return 1024 * float(found[1]) if found else float("nan")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
+    else:
+        print(table(run("--small" in sys.argv)))
