@@ -29,6 +29,7 @@ def result(
         "params_gzsl": {"alpha": 0.1},
         "gamma_zsl": 0.3,
         "gamma": 0.2,
+        "n_iter": None,
         "validation": {
             "params": [{"alpha": 0.1}, {"alpha": 1.0}],
             "zsl": [40.0, 50.0],

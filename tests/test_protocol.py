@@ -19,7 +19,7 @@ from unseen.splits import make_split
 
 FIELDS = {"method", "seed", "version", "model", "grid", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl"}
 FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "flips", "regret", "classes", "confusion"}
-FIELDS |= {"attribute_error", "seconds"}
+FIELDS |= {"attribute_error", "n_iter", "seconds"}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ gzsl                     {"none" | "calibrated" | "calibrated+lambda":
                          {"H" | "U" | "S": {"per_class", "per_sample"}}}
 ausuc                    {"per_class", "per_sample"} of the model
 params_zsl, params_gzsl  the parameters chosen; gamma_zsl, gamma the calibration that goes with each
+n_iter                   epochs of the model's training, null for a closed form
 validation               by parameter setting, means over the folds: "params", "zsl" (A_U->Cu), "seen"
                          (A_S->Cs), "h" (best mean H), "gamma"; "best" and "best_zsl" are positions in
                          these lists (the paper's Fig. 1)
@@ -134,6 +135,7 @@ def _chosen(search: GZSLClassifierCV) -> dict[str, Any]:
         "params_gzsl": _plain(search.best_params_),
         "gamma_zsl": float(search.gamma_zsl_),
         "gamma": float(search.gamma_),
+        "n_iter": _plain(getattr(search.estimator_, "n_iter_", None)),
         "validation": {
             "params": _plain(list(table["params"])),
             "zsl": _rounded(table["mean_zsl"]),
