@@ -46,8 +46,9 @@ types: $(VENV)/.dev ## Check types with mypy
 docs: $(VENV)/.docs ## Build the documentation into site/, warnings are errors
 	$(BIN)/mkdocs build --strict
 
-bench: $(VENV)/.dev ## Run all speed benchmarks and print their ratios
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev ## Run all speed benchmarks and write their ratios to runs/benchmarks.txt
+	@mkdir -p runs
+	$(BIN)/python -m benchmarks | tee runs/benchmarks.txt
 
 build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build

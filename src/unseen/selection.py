@@ -16,7 +16,7 @@ from unseen._progress import progress
 from unseen.base import FloatArray, candidate_columns, encode_labels, score_blocks
 from unseen.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
 from unseen.errors import UnseenError
-from unseen.rows import choose_rows, in_place
+from unseen.rows import choose_rows, in_place, read_ahead
 from unseen.splits import GZSLFolds
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # (train, validation) indices
@@ -57,12 +57,16 @@ def score_maxima(model: ScoresClasses, X: Any, labels: NDArray[Any], seen: NDArr
 
     The indices in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
-    columns = encode_labels(labels, np.asarray(model.classes_))
-    blocks = [
-        ScoreMaxima.from_scores(np.asarray(model.similarity(X[block]))[:, columns], seen)
-        for block in score_blocks(len(X), len(model.classes_))
-    ]
-    return ScoreMaxima.concatenate(blocks)
+    columns: Any = encode_labels(labels, np.asarray(model.classes_))
+    if np.array_equal(columns, np.arange(len(model.classes_))):
+        columns = slice(None)  # no copy of the scores
+    blocks = score_blocks(len(X), len(model.classes_))
+    return ScoreMaxima.concatenate(
+        [
+            ScoreMaxima.from_scores(np.asarray(model.similarity(rows))[:, columns], seen)
+            for rows in read_ahead(lambda block: X[block], blocks)
+        ]
+    )
 
 
 def seen_unseen_curve(
