@@ -1,8 +1,9 @@
-"""Fixtures shared by all tests: the command, and real data where it can be found."""
+"""Fixtures shared by all tests: the command, a browser, and real data where they can be found."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +42,21 @@ def run():
         )
 
     return call
+
+
+@pytest.fixture(scope="module")  # while Playwright runs, no other event loop can
+def browser():
+    """Chromium: $CHROMIUM, the system's, or the one that Playwright installed."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    own = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with api.sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=own, args=arguments)
+        except api.Error as error:
+            pytest.skip(
+                f"no browser: install chromium, or set CHROMIUM to one ({str(error).splitlines()[0]})"
+            )
+        yield browser
+        browser.close()

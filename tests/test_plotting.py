@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -60,25 +58,19 @@ def test_the_page_escapes_what_it_is_given():
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(browser, tmp_path_factory):
     """The page in a browser without network, and everything that went wrong in it."""
     pytest.importorskip("plotly")
-    playwright = pytest.importorskip("playwright.sync_api")
-    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser_path is None:
-        pytest.skip("no browser: install chromium to test the interactive page")
     file = tmp_path_factory.mktemp("page") / "curve.html"
     file.write_text(SeenUnseenDisplay(make_curve()).html(), "utf-8")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        page = browser.new_context(offline=True).new_page()
-        page.problems = []
-        page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.on("requestfailed", lambda request: page.problems.append(request.url))
-        page.goto(file.as_uri())
-        page.wait_for_selector("#over .main-svg")
-        yield page
-        browser.close()
+    page = browser.new_context(offline=True).new_page()
+    page.problems = []
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on("requestfailed", lambda request: page.problems.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_selector("#over .main-svg")
+    yield page
+    page.close()
 
 
 def test_moving_gamma_shows_its_accuracies(page):

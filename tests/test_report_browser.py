@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -19,24 +17,6 @@ from unseen.selection import GZSLClassifierCV
 
 EVIL = '<script>window.harm = 1</script><img src=x onerror="window.harm = 1">'
 METHODS = ("linear-vs", "eszsl", "sae")
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium: $CHROMIUM, the system's, or the one that Playwright installed."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    own = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with api.sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=own, args=arguments)
-        except api.Error as error:
-            pytest.skip(
-                f"no browser: install chromium, or set CHROMIUM to one ({str(error).splitlines()[0]})"
-            )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +45,7 @@ def page(browser, path: Path):
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("request", lambda request: request.url != path.as_uri() and troubles.append(request.url))
     page.goto(path.as_uri())
-    page.wait_for_function("document.querySelector('[data-chart=gain]').data")
+    page.wait_for_selector("[data-chart=gain] .main-svg")
     yield page
     page.close()
     assert not troubles
@@ -84,7 +64,7 @@ def curve(setting):
 def choose(page, name):
     page.get_by_text(name, exact=True).and_(page.locator(".choose span")).click()
     page.locator("[data-chart=trade]").scroll_into_view_if_needed()
-    page.wait_for_function("document.querySelector('[data-chart=trade]').data")
+    page.wait_for_selector("[data-chart=trade] .main-svg")
 
 
 def shown(page, *names):
@@ -165,7 +145,7 @@ def test_classes_come_with_the_worst_first_and_their_names_are_only_text(page):
 def test_a_table_is_copied_in_the_format_of_the_button(page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy LaTeX").first.click()
-    page.wait_for_function("document.getElementById('said').textContent")
+    page.wait_for_selector("#said:not(:empty)", state="attached")
     assert r"\begin{tabular}" in page.evaluate("navigator.clipboard.readText()")
 
 
@@ -175,11 +155,10 @@ def test_a_phone_never_scrolls_sideways(page):
 
 
 def test_dark_mode_follows_the_system_and_the_button(page):
-    theme = "document.documentElement.dataset.theme"
     page.emulate_media(color_scheme="dark")
-    assert page.evaluate(theme) == "dark"
+    page.wait_for_selector("html[data-theme=dark]")
     page.get_by_role("button", name="Light").click()
-    assert page.evaluate(theme) == "light"
+    page.wait_for_selector("html[data-theme=light]")
 
 
 def test_printing_draws_every_chart(page):
