@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -177,8 +178,12 @@ def test_several_parameters(small):
     assert len(search.cv_results_["params"]) == 8
 
 
-def test_jobs_change_nothing(small):
-    one, two = fit(small), fit(small, n_jobs=2)
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_jobs_change_nothing(small, backend):
+    """Whatever joblib's back end: Ray's is of the kind of multiprocessing, without results one by one."""
+    one = fit(small)
+    with parallel_config(backend, n_jobs=2):
+        two = fit(small)
     assert one.gamma_ == two.gamma_
     assert_array_equal(one.coef_, two.coef_)
 

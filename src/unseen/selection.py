@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
+from unseen._parallel import results
 from unseen._progress import progress
 from unseen.base import FloatArray, candidate_columns, encode_labels, score_blocks
 from unseen.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
@@ -201,12 +202,12 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
     def _run_folds(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], settings: Settings) -> list[Curves]:
         """Return the validation curves, [setting][fold]."""
         tasks = (delayed(run_fold)(self.estimator, X, y, fold, settings, self.weights) for fold in folds)
-        results = []
+        found = []
         with progress(len(folds), "Choosing parameters", unit="folds", quiet=not self.verbose) as advance:
-            for curves in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
-                results.append(curves)
+            for curves in results(tasks, self.n_jobs):
+                found.append(curves)
                 advance(1, f"{len(settings)} settings each")
-        return list(zip(*results))
+        return list(zip(*found))
 
     def _transfer_gamma(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], full: list[Curves]) -> None:
         """Extrapolate both gammas; ``full`` holds the curves of the two chosen settings, [setting][fold]."""

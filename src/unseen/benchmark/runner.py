@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import cpu_count, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
+from unseen._parallel import results
 from unseen._progress import progress
 from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.setting import Setting
@@ -159,7 +160,7 @@ def _parallel(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> I
     # Asked when its turn comes: another bench on the same folder may have finished it meanwhile.
     waiting = (task for task in list(tasks) if not store.has(task.run.key))
     calls = (delayed(_attempt_in_worker)(t.run, t.setting, threads, os.getpid()) for t in waiting)
-    return Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")(calls)
+    return results(calls, jobs, ordered=False)
 
 
 def _alone(task: Task, threads: int) -> Outcome:
