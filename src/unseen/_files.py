@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from unseen.errors import UnseenError
+
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -17,18 +19,34 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     keeps the suffix of ``path``, because writers such as ``numpy.savez`` look at it.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
     try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnseenError(f"Cannot write {path}: {reason}. Nothing was changed.") from error
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that cannot be written, before the work that it is for."""
+    path = Path(path)
+    if path.is_dir():
+        raise UnseenError(f"Cannot write {path}: it is a folder. Name a file.")
+    try:
+        with tempfile.NamedTemporaryFile(prefix=f".{path.stem}-", dir=path.parent):
+            pass
+    except OSError as error:
+        raise UnseenError(f"Cannot write {path}: {error.strerror or error}. Name another place.") from error
 
 
 def _umask() -> int:

@@ -6,7 +6,10 @@ import itertools
 import json
 import shutil
 import time
+import uuid
+import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +21,13 @@ from unseen._files import atomic_path
 
 FLUSH_SECONDS = 5.0  # the work that a power cut may cost
 FLUSH_ROWS = 4096
+
+
+def stored_names(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield every part in a folder with the names of its rows; a damaged part is left out."""
+    for part in sorted(folder.glob("part-*.npz")):
+        with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+            yield part, np.load(part, allow_pickle=False)["names"].tolist()
 
 
 class Parts:
@@ -40,7 +50,7 @@ class Parts:
 
     def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
         self.folder = folder
-        self._places: dict[str, tuple[int, int]] = {}  # name -> (part, row)
+        self._places: dict[str, tuple[Path, int]] = {}  # name -> (part, row)
         self._names: list[str] = []
         self._rows: list[NDArray[Any]] = []
         self._flushed = time.monotonic()
@@ -54,14 +64,11 @@ class Parts:
         if not stated.exists():
             with atomic_path(stated) as path:
                 path.write_text(settings)
-        for part, file in enumerate(sorted(self.folder.glob("[0-9]*.npz"))):
-            self._note(part, np.load(file, allow_pickle=False)["names"].tolist())
+        for part, names in stored_names(self.folder):
+            self._note(part, names)
 
-    def _note(self, part: int, names: Sequence[str]) -> None:
+    def _note(self, part: Path, names: Sequence[str]) -> None:
         self._places.update((name, (part, row)) for row, name in enumerate(names))
-        self._n_parts = part + 1
-
-    _n_parts = 0
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
@@ -77,24 +84,23 @@ class Parts:
     def flush(self) -> None:
         """Write what is held in memory as the next part."""
         if self._names:
-            with atomic_path(self._file(self._n_parts)) as path:
+            # a name that no other process takes: two extractions to one file never mix their rows
+            part = self.folder / f"part-{uuid.uuid4().hex}.npz"
+            with atomic_path(part) as path:
                 np.savez(path, names=np.array(self._names), rows=np.concatenate(self._rows))
-            self._note(self._n_parts, self._names)
+            self._note(part, self._names)
         self._names, self._rows, self._flushed = [], [], time.monotonic()
 
     def blocks(self, names: Sequence[str]) -> Iterator[NDArray[Any]]:
         """Yield the rows of these names in their order, one part in memory at a time."""
         places = (self._places[name] for name in names)
         for part, group in itertools.groupby(places, key=lambda place: place[0]):
-            rows = np.load(self._file(part), allow_pickle=False)["rows"]
+            rows = np.load(part, allow_pickle=False)["rows"]
             yield rows[[row for _, row in group]]
 
     def remove(self) -> None:
         """Delete the folder."""
         shutil.rmtree(self.folder)
-
-    def _file(self, part: int) -> Path:
-        return self.folder / f"{part:06d}.npz"
 
     def __enter__(self) -> Self:
         return self

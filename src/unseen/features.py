@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from unseen._files import atomic_path
 from unseen._onnx import one_line
-from unseen._parts import Parts
+from unseen._parts import Parts, stored_names
 from unseen._progress import progress
 from unseen.backbone import Backbone, Floats
 from unseen.errors import UnseenError, need_extra
@@ -375,7 +375,7 @@ def extract(
         result.unreadable[name] = one_line(error)
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    with _no_bombs(), Parts(out.parent / f".{out.name}.parts", settings) as parts:
+    with _no_bombs(), Parts(_parts_folder(out), settings) as parts:
         todo = [i for i, name in enumerate(names) if name not in parts]
         result.n_resumed = len(names) - len(todo)
         files = [pictures.path(i) for i in todo]
@@ -385,6 +385,15 @@ def extract(
     _write(pictures, [i for i, name in enumerate(names) if name in parts], names, parts, result)
     parts.remove()
     return result
+
+
+def n_stored(out: str | os.PathLike[str]) -> int:
+    """Return how many pictures an interrupted extraction to ``out`` has stored."""
+    return sum(len(names) for _, names in stored_names(_parts_folder(Path(out))))
+
+
+def _parts_folder(out: Path) -> Path:
+    return out.parent / f".{out.name}.parts"
 
 
 @contextmanager

@@ -61,10 +61,15 @@ def save(
     text = json.dumps({**state, "card": _plain(card or {}, "card")})
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     header = {"format": FORMAT, "version": str(VERSION), "written_by": f"unseen {__version__}"}
+    header |= {"model": text, "sha256": _checksum(text, tensors)}
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, {**header, "model": text, "sha256": _checksum(text, tensors)})
+        try:
+            save_file(tensors, temporary, header)
+        except SafetensorError as error:  # a full disk, for instance
+            raise OSError(str(error)) from error
 
 
 def load(

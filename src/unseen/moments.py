@@ -9,7 +9,6 @@ from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
@@ -156,7 +155,8 @@ class Spectrum:
     @classmethod
     def of_gram(cls, gram: FloatArray) -> Self:
         """Factorise a Gram matrix A'A (features, features)."""
-        values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
+        # NumPy's, for SciPy's stops all other threads meanwhile, and with them the answer to Ctrl-C
+        values, vectors = np.linalg.eigh(gram)
         return cls(*_positive(values, vectors))
 
     @classmethod
@@ -166,7 +166,7 @@ class Spectrum:
         if len(A) >= A.shape[1]:
             return cls.of_gram(A.T @ A)
         # A A' u = e u  =>  A'A v = e v with v = A'u / sqrt(e)
-        values, u = _positive(*scipy.linalg.eigh(A @ A.T, driver="evd", check_finite=False))
+        values, u = _positive(*np.linalg.eigh(A @ A.T))
         return cls(values, (A.T @ u) / np.sqrt(values))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from unseen import __version__
+from unseen._stop import stoppable
 from unseen.errors import UnseenError
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
@@ -38,12 +39,22 @@ class _Commands(click.Group):
         return module.command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand; what the user got wrong becomes one line and exit code 2."""
-        try:
-            return super().invoke(ctx)
-        except UnseenError as error:
-            click.echo(f"error: {error}", err=True)
-            sys.exit(2)
+        """Run the subcommand; what the user or the machine got wrong becomes one line and exit code 2."""
+        with stoppable(lambda: "no file was written."):
+            try:
+                return super().invoke(ctx)
+            except (UnseenError, OSError, MemoryError) as error:
+                if isinstance(error, BrokenPipeError):
+                    raise  # the reader of our output has left, as head does
+                click.echo(f"error: {_one_line(error)}", err=True)
+                sys.exit(2)
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory. {text}".rstrip()
+    return text
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

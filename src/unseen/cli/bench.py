@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from unseen._stop import stoppable
 
 if TYPE_CHECKING:
     from unseen.benchmark.runner import Report, Task
@@ -128,10 +130,8 @@ def command(
     folder = out or default_folder(settings)
     with Store(folder, create=True) as store:
         remember_command(store)
-        try:
+        with stoppable(lambda: stored_so_far(store, tasks, folder)):
             report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet, cluster=cluster)
-        except KeyboardInterrupt:
-            stop(store, tasks, folder)
         print_results(store, tasks, as_json, style)
     print_report(report, folder, len(tasks), quiet)
 
@@ -191,12 +191,10 @@ def stdout_console() -> Any:
     return Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
 
 
-def stop(store: Any, tasks: Sequence[Task], folder: Path) -> NoReturn:
-    """Leave at once after Ctrl-C, and say what is there."""
+def stored_so_far(store: Any, tasks: Sequence[Task], folder: Path) -> str:
+    """Say what an interrupted bench leaves behind."""
     stored = sum(store.has(task.run.key) for task in tasks)
-    done = f"{stored} of {len(tasks)} runs are stored in {folder}"
-    click.echo(f"\ninterrupted: {done}; the same command continues.", err=True)
-    sys.exit(130)
+    return f"{stored} of {len(tasks)} runs are stored in {folder}; the same command continues."
 
 
 def print_report(report: Report, folder: Path, total: int, quiet: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from unseen._files import atomic_path, check_writable
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def _check_target(option: str, path: Path | None, endings: tuple[str, ...]) -> N
         raise UnseenError(f"{option} {path} has the ending {path.suffix!r}, expected {', '.join(endings)}.")
     if not path.parent.is_dir():
         raise UnseenError(f"{option} {path}: there is no folder {path.parent}. Make it first.")
+    check_writable(path)
 
 
 def _seen_names(seen: str | None) -> list[str] | None:
@@ -227,7 +229,6 @@ def _column(result: Result) -> dict[str, str]:
 
 
 def _draw(result: Result, path: Path, title: str) -> None:
-    from unseen._files import atomic_path
     from unseen.plotting import SeenUnseenDisplay
 
     display = SeenUnseenDisplay(result.curve, result.point)
@@ -241,8 +242,6 @@ def _draw(result: Result, path: Path, title: str) -> None:
 
 def _write_predictions(maxima: ScoreMaxima, gamma: float, given: Scores, path: Path) -> None:
     import numpy as np
-
-    from unseen._files import atomic_path
 
     content: dict[str, Any] = {"predicted": maxima.predict(gamma), "gamma": np.float64(gamma)}
     if given.class_names is not None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unseen._stop import stoppable
+
 if TYPE_CHECKING:
     from unseen.features import Extraction, Preprocessing
 
@@ -79,7 +81,7 @@ def command(
     scaled with mean and standard deviation. The same command continues what was interrupted.
     """
     from unseen.backbone import Backbone
-    from unseen.features import IMAGENET_MEAN, IMAGENET_STD, Preprocessing, extract
+    from unseen.features import IMAGENET_MEAN, IMAGENET_STD, Preprocessing, extract, n_stored
 
     network = Backbone(
         backbone,
@@ -91,11 +93,8 @@ def command(
         threads=threads,
     )
     steps = Preprocessing(network.size, int(crops), resize, mean or IMAGENET_MEAN, std or IMAGENET_STD)
-    try:
+    with stoppable(lambda: f"{n_stored(out)} pictures are stored; the same command continues."):
         done = extract(images, network, out, preprocessing=steps, threads=threads, strict=strict, quiet=quiet)
-    except KeyboardInterrupt:
-        click.echo("Interrupted. The same command continues from here.", err=True)
-        raise
     click.echo(_summary(done, steps), err=True)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from unseen._files import check_writable
+
 
 @click.command(
     epilog="Example: unseen fit birds.npz --prototypes birds.csv --unseen jay,owl --model birds.model"
@@ -63,6 +65,7 @@ def command(
     from unseen.io import save
     from unseen.training import format_card, train
 
+    check_writable(model)
     dataset = load(
         data,
         features=features,
