@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import warnings
 from typing import Any
@@ -54,3 +55,26 @@ class Warning(LinearSV):
     def fit_path(self, X, y, params):
         warnings.warn("not quite there", stacklevel=2)
         return super().fit_path(X, y, params)
+
+
+class Deaf(LinearSV):
+    """A method that is lost in one long call of linear algebra and hears no signal."""
+
+    def fit_path(self, X, y, params):
+        A = np.random.default_rng(0).normal(size=(4000, 4000))
+        np.linalg.eigh(A + A.T)
+        return super().fit_path(X, y, params)
+
+
+class Hungry(LinearSV):
+    """A method that asks for more memory than there is."""
+
+    def fit_path(self, X, y, params):
+        np.empty(2**60, dtype=np.uint8)
+
+
+class Killed(LinearSV):
+    """A method whose process the kernel kills, as it does when memory runs out."""
+
+    def fit_path(self, X, y, params):
+        os.kill(os.getpid(), signal.SIGKILL)
