@@ -210,6 +210,39 @@ def test_memory_stays_at_a_few_blocks(method_name, tmp_path):
     assert float(done.stdout) < 70  # MB
 
 
+COMMAND = """
+import re, sys
+from unseen.cli import main
+
+try:
+    main(["fit", sys.argv[1], "--method", "linear-sv", "--model", sys.argv[1] + "/model", "--quiet"])
+finally:
+    print(int(re.search("VmHWM:\\s*([0-9]+)", open("/proc/self/status").read())[1]) / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_command_fit_leaves_features_on_disk(tmp_path):
+    """Choosing parameters on folds of 307 MB of features takes less memory than one copy of them."""
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(
+        tmp_path / "features.npy", mode="w+", dtype=np.float32, shape=(150_000, 512)
+    )
+    for start in range(0, len(X), 7500):
+        X[start : start + 7500] = rng.random((7500, 512), dtype=np.float32)
+    X.flush()
+    labels = rng.integers(0, 12, len(X))
+    (tmp_path / "labels.csv").write_text("label\n" + "\n".join(f"c{label}" for label in labels) + "\n")
+    rows = (f"c{c},{c % 2},{c % 3},{c % 5}" for c in range(14))
+    (tmp_path / "prototypes.csv").write_text("class,a,b,c\n" + "\n".join(rows) + "\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", COMMAND, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[-1]) < 480  # MB, of which the interpreter and its libraries take 200
+
+
 # ---- Dask -------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from unseen.errors import UnseenError
 from unseen.methods import find_method
 from unseen.metrics import harmonic_mean
 from unseen.prototypes import Prototypes
+from unseen.rows import choose_rows
 from unseen.selection import GZSLClassifierCV, fit_settings, score_maxima
 from unseen.splits import GZSLFolds
 
@@ -62,7 +63,7 @@ def train(
     S = Prototypes(names, data.attribute_names or (), data.prototypes)
     estimator = kind(S, random_state=random_state) if kind.stochastic else kind(S)
     samples = training_samples(data)
-    X, y = data.X[samples], names[data.y[samples]]
+    X, y = choose_rows(data.X, samples), names[data.y[samples]]
     given = [(names[train], names[val]) for train, val in data.class_folds or ()]
     folds = list(GZSLFolds(class_folds=given or None, random_state=random_state).split(X, y))
     model = GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose).fit(X, y)
@@ -111,10 +112,10 @@ def try_fold(
 ) -> Trial:
     """Train on a fold's train part with the chosen parameters; count right answers on the other part."""
     train, validation = fold
-    model = next(iter(fit_settings(estimator, X[train], y[train], [params])))
+    model = next(iter(fit_settings(estimator, choose_rows(X, train), y[train], [params])))
     labels = np.union1d(y[train], y[validation])
     seen = np.isin(labels, y[train])
-    predicted = score_maxima(model, X[validation], labels, seen).predict(gamma)
+    predicted = score_maxima(model, choose_rows(X, validation), labels, seen).predict(gamma)
     index = np.searchsorted(labels, y[validation])
     count = np.bincount(index, minlength=len(labels))
     right = np.bincount(index[predicted == index], minlength=len(labels))

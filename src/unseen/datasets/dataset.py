@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unseen.base import BLOCK, FloatArray, row_blocks
 from unseen.errors import UnseenError, did_you_mean
+from unseen.rows import release_pages
 
 Indices = NDArray[np.intp]
 ClassFolds = tuple[tuple[Indices, Indices], ...]
@@ -168,6 +169,7 @@ def check_finite(X: FloatArray) -> None:
     for block in row_blocks(len(X), BLOCK):
         rows = np.asarray(X[block])
         finite = np.isfinite(rows)
+        release_pages(X)
         if finite.all():
             continue
         if not bad:
