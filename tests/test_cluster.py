@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import ROOT
 from unseen import UnseenError
@@ -130,6 +132,24 @@ def test_an_error_of_a_method_is_a_failed_run(shared_cluster, tmp_path):
         report = run_bench(tasks, store, quiet=True, cluster=shared_cluster.address)
     assert report.done == 1
     assert "one half of nothing" in report.failures[0].error
+
+
+def test_closed_forms_sum_up_where_the_chunks_are(shared_cluster):
+    import dask.array
+    from distributed import Client
+
+    from unseen import LinearVS
+
+    S = np.random.default_rng(0).normal(size=(12, 5))
+    X = dask.array.random.default_rng(1).normal(size=(4000, 40), chunks=(500, 40)).astype(np.float32)
+    y = dask.array.arange(4000, chunks=500) % 10
+    with Client(shared_cluster.address) as client:
+        client.wait_for_workers(2, timeout=60)
+        X = X.persist()
+        remote = LinearVS(S).fit(X, y)
+        local = LinearVS(S).fit(X.compute(), y.compute())
+    assert_allclose(remote.coef_, local.coef_, rtol=1e-10, atol=1e-10 * np.abs(local.coef_).max())
+    assert_array_equal(remote.seen_, local.seen_)
 
 
 SLOW = ["--methods", "fake_methods:Slow", "--seeds", 8]
