@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import scipy.io
 
 N_CLASSES, PER_CLASS, N_FEATURES, N_ATTRIBUTES = 9, 10, 5, 4
@@ -43,18 +44,41 @@ def split_variables(y, S):
     }
 
 
+def feature_variables(dtype=np.float32):
+    """Return the content of res101.mat as published."""
+    X, y, _ = arrays(dtype)
+    files = np.array([f"{row}.jpg" for row in range(len(y))], dtype=object)[:, None]
+    return {"features": X.T, "labels": y[:, None] + 1.0, "image_files": files}
+
+
 def write_xlsa17(folder: Path, *, dtype=np.float32, lists=True, drop=(), **changes) -> Path:
     """Write a whole xlsa17 folder; ``drop`` and ``changes`` alter att_splits.mat."""
-    X, y, S = arrays(dtype)
+    _, y, S = arrays(dtype)
     folder.mkdir(exist_ok=True)
     splits = {k: v for k, v in (split_variables(y, S) | changes).items() if k not in drop}
     scipy.io.savemat(folder / "att_splits.mat", splits)
-    files = np.array([f"{row}.jpg" for row in range(len(y))], dtype=object)[:, None]
-    scipy.io.savemat(
-        folder / "res101.mat", {"features": X.T, "labels": y[:, None] + 1.0, "image_files": files}
-    )
+    scipy.io.savemat(folder / "res101.mat", feature_variables(dtype))
     if lists:
         write_lists(folder)
+    return folder
+
+
+def as_hdf5(folder: Path) -> Path:
+    """Write the folder's MATLAB files again as v7.3."""
+    h5py = pytest.importorskip("h5py")
+    for path in folder.glob("*.mat"):
+        content = {k: v for k, v in scipy.io.loadmat(path).items() if not k.startswith("__")}
+        with h5py.File(path, "w", userblock_size=512) as file:
+            for name, value in content.items():
+                if value.dtype.kind != "O":
+                    file[name] = value.T
+                    continue
+                texts = [str(cell.ravel()[0]) for cell in value.ravel()]
+                cells = [
+                    file.create_dataset(f"#refs#/{name}{i}", data=[[ord(c)] for c in t])
+                    for i, t in enumerate(texts)
+                ]
+                file.create_dataset(name, data=[[cell.ref for cell in cells]], dtype=h5py.ref_dtype)
     return folder
 
 

@@ -127,7 +127,7 @@ def test_nothing_stored_is_nothing_verified(tmp_path):
     Store(tmp_path, create=True).close()
     done = call("--verify", tmp_path)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "nothing to verify" in done.stderr
+    assert "no finished run to verify" in done.stderr
 
 
 def test_every_stored_run_says_what_it_rests_on(folder):

@@ -175,9 +175,9 @@ BAD_FILES = {
     "names too few": (savez(class_names=np.array(["a"])), "class_names has shape (1,)"),
     "names twice": (savez(class_names=np.array(["a", "a", "b", "c"])), "a name twice"),
     "pickled array": (savez(y=np.array([{}, 1, 2, 3], dtype=object)), "pickled objects"),
-    "pickle": (lambda path: path.write_bytes(pickle.dumps({"scores": 1})), "cannot be read"),
-    "one array": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), "cannot be read"),
-    "empty": (lambda path: path.write_bytes(b""), "cannot be read"),
+    "pickle": (lambda path: path.write_bytes(pickle.dumps({"scores": 1})), "not a whole .npz"),
+    "one array": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), "not a whole .npz"),
+    "empty": (lambda path: path.write_bytes(b""), "not a whole .npz"),
     "missing": (lambda path: None, "is missing"),
 }
 

@@ -89,28 +89,9 @@ def in_format(request, tmp_path):
         "npz": lambda: small.write_npz(tmp_path / "own.npz"),
         "folder": lambda: small.write_folder(tmp_path / "own"),
         "xlsa17": lambda: small.write_xlsa17(tmp_path / "BIRDS"),
-        "xlsa17 v7.3": lambda: as_hdf5(small.write_xlsa17(tmp_path / "BIRDS", dtype=np.float64)),
+        "xlsa17 v7.3": lambda: small.as_hdf5(small.write_xlsa17(tmp_path / "BIRDS", dtype=np.float64)),
     }
     return load(writers[request.param]())
-
-
-def as_hdf5(folder):
-    """Write the folder's MATLAB files again as v7.3."""
-    h5py = pytest.importorskip("h5py")
-    for path in folder.glob("*.mat"):
-        content = {k: v for k, v in scipy.io.loadmat(path).items() if not k.startswith("__")}
-        with h5py.File(path, "w", userblock_size=512) as file:
-            for name, value in content.items():
-                if value.dtype.kind != "O":
-                    file[name] = value.T
-                    continue
-                texts = [str(cell.ravel()[0]) for cell in value.ravel()]
-                cells = [
-                    file.create_dataset(f"#refs#/{name}{i}", data=[[ord(c)] for c in t])
-                    for i, t in enumerate(texts)
-                ]
-                file.create_dataset(name, data=[[cell.ref for cell in cells]], dtype=h5py.ref_dtype)
-    return folder
 
 
 def test_every_format_gives_the_same_data(in_format):
@@ -288,14 +269,14 @@ def test_an_hdf5_header_cannot_make_us_allocate(tmp_path):
 
 
 def test_truncated_hdf5_is_refused(tmp_path):
-    folder = as_hdf5(small.write_xlsa17(tmp_path / "B"))
+    folder = small.as_hdf5(small.write_xlsa17(tmp_path / "B"))
     whole = (folder / "att_splits.mat").read_bytes()
     (folder / "att_splits.mat").write_bytes(whole[:2000])
     refused("att_splits.mat cannot be read", folder)
 
 
 def test_hdf5_without_its_package_says_what_to_install(tmp_path, monkeypatch):
-    folder = as_hdf5(small.write_xlsa17(tmp_path / "B"))
+    folder = small.as_hdf5(small.write_xlsa17(tmp_path / "B"))
     monkeypatch.setitem(sys.modules, "h5py", None)
     refused(r"pip install 'unseen\[hdf5\]'", folder)
 

@@ -127,7 +127,7 @@ def cut_short(path: Path, X: np.ndarray) -> None:
         (lambda path, X: np.savez(path, X=X.astype(str)), "type <U"),
         (lambda path, X: np.savez(path, X=X.astype(object)), "pickled objects"),
         (nan_at(5000), "nan at sample 5000, feature 2"),
-        (cut_short, "ends at sample"),
+        (cut_short, "announces shape"),
         (lambda path, X: path.write_bytes(b"no zip"), "not a whole .npz"),
         (lambda path, X: None, "is missing"),
     ],

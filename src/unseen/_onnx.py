@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unseen.errors import UnseenError, did_you_mean, need_extra
+from unseen.errors import UnseenError, did_you_mean, need_extra, one_line
 
 
 def open_session(file: Path, provider: str = "cpu", threads: int | None = None) -> Any:
@@ -57,11 +57,6 @@ def find_named(entries: Sequence[Any], name: str, problem: str) -> Any:
 def signature(entries: Sequence[Any]) -> str:
     """Return the inputs of a model in words."""
     return ", ".join(f"{entry.name} ({entry.type}, shape {tuple(entry.shape)})" for entry in entries)
-
-
-def one_line(error: Exception) -> str:
-    """Return a message without its line breaks."""
-    return " ".join(str(error).split())
 
 
 def _find_provider(name: str, available: Sequence[str]) -> str:

@@ -23,6 +23,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def one_line(error: Exception) -> str:
+    r"""Return the message of an error without its line breaks, or its name where it says nothing.
+
+    >>> one_line(ValueError("too\n  long"))
+    'too long'
+    """
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def need_extra(package: str, extra: str, purpose: str) -> UnseenError:
     """Return the error for an optional package that is not installed."""
     return UnseenError(

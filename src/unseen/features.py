@@ -24,12 +24,12 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._arrays import text_array
 from unseen._files import atomic_path
-from unseen._onnx import one_line
 from unseen._parts import Parts, stored_names
 from unseen._progress import progress
 from unseen.backbone import Backbone, Floats
-from unseen.errors import UnseenError, need_extra
+from unseen.errors import UnseenError, need_extra, one_line
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -106,26 +106,32 @@ def _from_folder(root: Path, names: Sequence[str]) -> Pictures:
 
 
 def _from_list(file: Path) -> Pictures:
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UnseenError(
-            f"{str(file)!r} is not a text file. Give a folder, or a list of pictures."
-        ) from None
-    rows = [row for row in csv.reader(lines) if row]
+    rows = _list_rows(file)
     if not rows:
         raise UnseenError(f"The list {str(file)!r} is empty. Write one picture per line: path or path,class.")
     wrong = next((row for row in rows if len(row) != len(rows[0]) or len(row) > 2), None)
     if wrong is not None:
         raise UnseenError(f"{str(file)!r} has the line {','.join(wrong)!r}, expected path or path,class.")
-    names = [row[0].strip() for row in rows]
+    names = text_array((row[0].strip() for row in rows), str(file)).tolist()
     if len(rows[0]) == 1:
         return Pictures(file.parent, tuple(names))
     return _labelled(file.parent, names, [row[1].strip() for row in rows])
 
 
+def _list_rows(file: Path) -> list[list[str]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        if "\0" in text:
+            raise ValueError("no text")
+        return [row for row in csv.reader(text.splitlines()) if row]
+    except (ValueError, csv.Error):
+        raise UnseenError(
+            f"{str(file)!r} is not a text file. Give a folder, or a list of pictures."
+        ) from None
+
+
 def _labelled(root: Path, names: Sequence[str], classes: Sequence[str]) -> Pictures:
-    class_names, y = np.unique(np.array(classes), return_inverse=True)
+    class_names, y = np.unique(text_array(classes, str(root)), return_inverse=True)
     return Pictures(root, tuple(names), y.astype(np.intp), tuple(class_names.tolist()))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from unseen import __version__
 from unseen._files import atomic_path
 from unseen.base import ZeroShotClassifier
 from unseen.curve import SeenUnseenCurve
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
 from unseen.prototypes import Prototypes
 from unseen.selection import GZSLClassifierCV
@@ -84,19 +85,17 @@ def load(
         Needed for a model of a method that is not part of this package: a file cannot name code to run.
     """
     state, tensors = _read(Path(path))
-    try:
+    with _complete(path):
         if "selection" in state:
             return _restore_selection(state, tensors, method)
         return _restore(state["model"], tensors, "model", method)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UnseenError(
-            f"{str(path)!r} is not a complete model ({type(error).__name__}: {error})."
-        ) from error
 
 
 def read_card(path: str | PathLike[str]) -> dict[str, Any]:
     """Return what was noted about a model when it was saved."""
-    return _read(Path(path))[0]["card"]
+    card = _read(Path(path))[0].get("card", {})
+    with _complete(path):
+        return dict(card)
 
 
 # ---- the file ----------------------------------------------------------------------------------------
@@ -120,7 +119,21 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
     text = header.get("model", "")
     if header.get("sha256") != _checksum(text, tensors):
         raise UnseenError(f"{str(path)!r} is damaged: its checksum does not match. Write the model again.")
-    return json.loads(text), tensors
+    with _complete(path):
+        return dict(json.loads(text)), tensors
+
+
+@contextmanager
+def _complete(path: str | PathLike[str]) -> Iterator[None]:
+    """Say that a file is no complete model, in whatever way what is in it does not fit together."""
+    try:
+        yield
+    except (UnseenError, MemoryError):
+        raise
+    except Exception as error:
+        raise UnseenError(
+            f"{str(path)!r} is not a complete model ({type(error).__name__}: {one_line(error)})."
+        ) from error
 
 
 def _check_header(header: Mapping[str, str], path: Path) -> None:
@@ -157,7 +170,7 @@ def _state(estimator: ZeroShotClassifier, key: str) -> tuple[dict[str, Any], Ten
     _ = estimator.coef_  # solved now, where partial_fit has left that open
     for name, value in vars(estimator).items():
         # The sums that partial_fit would add to are several times the model: they stay behind.
-        if not name.endswith("_") or name.startswith("_") or name == "moments_":
+        if not _is_fitted_name(name) or name == "moments_":
             continue
         if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
             tensors[f"{key}/{name}"] = value
@@ -172,13 +185,41 @@ def _restore(
 ) -> ZeroShotClassifier:
     kind = method or _find_class(state["method"])
     estimator = kind(**state["params"])
-    for name, value in state["fitted"].items():
-        setattr(estimator, name, np.array(value) if isinstance(value, list) else value)
-    for name, array in tensors.items():
-        if name.startswith(f"{key}/"):
-            setattr(estimator, name.removeprefix(f"{key}/"), array)
+    fitted = {n: np.array(v) if isinstance(v, list) else v for n, v in state["fitted"].items()}
+    fitted |= {n.removeprefix(f"{key}/"): v for n, v in tensors.items() if n.startswith(f"{key}/")}
+    for name, value in fitted.items():
+        if not _is_fitted_name(name):
+            raise ValueError(f"{name} is not what fitting leaves behind")
+        setattr(estimator, name, value)
+    _check_estimator(estimator)
     estimator.prototypes = Prototypes(estimator.classes_, (), estimator.prototypes_)
     return estimator
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _check_estimator(estimator: ZeroShotClassifier) -> None:
+    """Refuse a model whose parts do not fit together: it could only fail later."""
+    estimator._check_parameters()
+    n_classes, n_features = len(estimator.classes_), estimator.n_features_in_
+    shapes = {
+        "classes_": (n_classes,),
+        "seen_": (n_classes,),
+        "prototypes_": (n_classes, estimator.prototypes_.shape[-1]),
+        "coef_": (n_classes, n_features),
+        "intercept_": (n_classes,),
+    }
+    for name, shape in shapes.items():
+        array = getattr(estimator, name)
+        if array.shape != shape or 0 in shape:
+            raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds values that are not finite")
+    rows = estimator._rows(estimator.prototypes_)  # what a new class would get
+    if estimator.seen_.dtype != bool or [row.shape for row in rows] != [shapes["coef_"], (n_classes,)]:
+        raise ValueError("the mapping does not fit the classes")
 
 
 def _find_class(name: str) -> type[ZeroShotClassifier]:

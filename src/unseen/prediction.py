@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,11 +13,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._arrays import Member, map_npy, read_npz
 from unseen._files import atomic_path
 from unseen.base import FloatArray, row_blocks, score_blocks, top_columns
 from unseen.datasets import load
 from unseen.datasets.dataset import as_features
-from unseen.datasets.own import read_npz
 from unseen.errors import UnseenError, need_extra
 
 Table = dict[str, Sequence[Any]]  # column name -> values
@@ -45,20 +44,13 @@ def open_samples(source: str | PathLike[str], features: str = "res101") -> Sampl
     """
     path = Path(source)
     if path.suffix == ".npy":
-        return _of_array(path.name, _map(path))
+        return _of_array(path.name, map_npy(path))
     if path.suffix == ".npz":
         return _of_npz(path)
     data = load(source, features=features, require_features=False)
     if data.X is None:
         raise UnseenError(data.missing[0])
     return _of_array(data.name, data.X, data.sample_names)
-
-
-def _map(path: Path) -> NDArray[Any]:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UnseenError(f"{path} cannot be read as an array: {error}.") from error
 
 
 def _of_array(name: str, X: NDArray[Any], names: NDArray[Any] | None = None) -> Samples:
@@ -68,32 +60,13 @@ def _of_array(name: str, X: NDArray[Any], names: NDArray[Any] | None = None) -> 
 
 
 def _of_npz(path: Path) -> Samples:
-    names = read_npz(path, ["files"]).get("files")
-    with zipfile.ZipFile(path) as archive:
-        if "X.npy" not in archive.namelist():
-            raise UnseenError(f"{path} holds no array X, expected the features (samples, features).")
-        with archive.open("X.npy") as member:
-            shape, fortran, dtype = _read_header(member)
-    if fortran or len(shape) != 2 or dtype.kind not in "fiub":  # rows do not follow each other, or no rows
+    names, X = read_npz(path, ["files"]).get("files"), Member.find(path, "X")
+    if X is None:
+        raise UnseenError(f"{path} holds no array X, expected the features (samples, features).")
+    if X.fortran or len(X.shape) != 2 or X.dtype.kind not in "fiub":  # rows do not follow each other
         return _of_array(path.name, read_npz(path, ["X"])["X"], names)
-    return Samples(path.name, shape, lambda: _npz_rows(path), names)
-
-
-def _npz_rows(path: Path) -> Iterator[NDArray[Any]]:
-    with zipfile.ZipFile(path) as archive, archive.open("X.npy") as member:
-        (n, width), _, dtype = _read_header(member)
-        for block in row_blocks(n):
-            rows = block.stop - block.start
-            content = member.read(rows * width * dtype.itemsize)
-            if len(content) < rows * width * dtype.itemsize:
-                raise UnseenError(f"{path} ends at sample {block.start}, but announces {n}. Write it again.")
-            yield np.frombuffer(content, dtype).reshape(rows, width)
-
-
-def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    old = np.lib.format.read_magic(member) == (1, 0)
-    read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
-    return read(member)
+    n, width = X.shape
+    return Samples(path.name, (n, width), lambda: X.blocks(row_blocks(n)), names)
 
 
 # ---- from features to tables ------------------------------------------------------------------------------

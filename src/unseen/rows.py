@@ -6,12 +6,14 @@ import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 
+from unseen._arrays import map_npy
 from unseen.errors import UnseenError
 
 Indices = NDArray[np.intp]
@@ -45,7 +47,7 @@ class Rows:
     ndim = 2
 
     def __init__(self, parts: Sequence[Any], index: Indices | None = None) -> None:
-        self.parts = [_open(part) if isinstance(part, (str, PathLike)) else part for part in parts]
+        self.parts = [map_npy(Path(part)) if isinstance(part, (str, PathLike)) else part for part in parts]
         widths = {part.shape[1:] for part in self.parts}
         if len(widths) != 1 or len(next(iter(widths))) != 1:
             shapes = ", ".join(str(part.shape) for part in self.parts) or "nothing"
@@ -81,13 +83,6 @@ class Rows:
     def choose(self, rows: Indices) -> Self:
         """Return these rows, still unread."""
         return type(self)(self.parts, np.asarray(rows) if self.index is None else self.index[rows])
-
-
-def _open(path: str | PathLike[str]) -> NDArray[Any]:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
-        raise UnseenError(f"{path} cannot be memory-mapped as an array: {error}.") from error
 
 
 def in_place(X: Any) -> Any:

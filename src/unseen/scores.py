@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._arrays import read_npz, text_array
 from unseen.datasets.tables import read_csv
-from unseen.errors import UnseenError, did_you_mean, need_extra
+from unseen.errors import UnseenError, did_you_mean, need_extra, one_line
 
 LABEL = "y"  # the column of a table that holds the true class
 
@@ -58,33 +57,19 @@ def read_scores(path: Path, seen: Sequence[str] | None = None) -> Scores:
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
     keys = ("scores", "y", "seen", "seen_classes", "class_names")
-    try:
-        with _open_archive(path) as archive:
-            content = {key: archive[key] for key in keys if key in archive}
-    except (OSError, EOFError, ValueError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        reason = "it holds pickled objects" if "pickle" in str(error) else str(error)
-        raise UnseenError(
-            f"{path} cannot be read: {reason}. Save plain arrays: "
-            "numpy.savez(path, scores=..., y=..., seen=...)."
-        ) from error
+    content = read_npz(path, keys)
     missing = [key for key in ("scores", "y") if key not in content]
     if missing:
         raise UnseenError(f"{path} has no {missing[0]!r}, expected the arrays scores, y and seen.")
     return content
 
 
-def _open_archive(path: Path) -> Any:
-    if not zipfile.is_zipfile(path):  # numpy.load would take it for one array or a pickle
-        raise ValueError("it is no archive of arrays")
-    return np.load(path, allow_pickle=False)
-
-
 def _read_csv(path: Path) -> dict[str, NDArray[Any]]:
     header, rows = read_csv(path)
     label = _label_column(path, header)
-    y = np.array([row.pop(label).strip() for row in rows])
+    y = text_array((row.pop(label).strip() for row in rows), str(path))
     del header[label]
-    return {"scores": _numbers(path, header, rows), "y": y, "class_names": np.array(header, dtype=str)}
+    return {"scores": _numbers(path, header, rows), "y": y, "class_names": text_array(header, str(path))}
 
 
 def _numbers(path: Path, header: list[str], rows: list[list[str]]) -> NDArray[np.float64]:
@@ -113,9 +98,9 @@ def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
     try:
         table = parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise UnseenError(f"{path} cannot be read as Parquet ({error}).") from error
+        raise UnseenError(f"{path} cannot be read as Parquet ({one_line(error)}).") from error
     label = _label_column(path, table.column_names)
-    y = np.array([str(value) for value in table.column(label).to_pylist()])
+    y = text_array(map(str, table.column(label).to_pylist()), str(path))
     table = table.remove_column(label)
     for field in table.schema:
         if not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):

@@ -15,6 +15,11 @@ from unseen.benchmark.store import Failure, Store
 def describe_store(store: Store) -> Iterator[str]:
     """Yield lines for people: settings, finished runs by method, failures, the last command."""
     store.check()
+    with store.reading():
+        yield from list(_lines(store))
+
+
+def _lines(store: Store) -> Iterator[str]:
     runs = store.runs()
     for key, setting in store.settings().items():
         seeds: dict[str, list[int]] = {}

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, one_line
 
 FILE_NAME = "runs.sqlite"
 _VERSION = 1  # of the tables, kept in PRAGMA user_version
@@ -152,7 +152,8 @@ class Store:
     def settings(self) -> dict[str, dict[str, Any]]:
         """Return the description of every setting, by key, in the order they came."""
         rows = self._read("SELECT key, description FROM settings ORDER BY rowid")
-        return {key: json.loads(text) for key, text in rows}
+        with self.reading():
+            return {key: json.loads(text) for key, text in rows}
 
     def has(self, key: str) -> bool:
         """Return whether a run is finished."""
@@ -181,13 +182,15 @@ class Store:
     def commands(self) -> list[dict[str, Any]]:
         """Return every command that wrote here, oldest first, each with the time it ``started``."""
         rows = self._read("SELECT started, command FROM commands ORDER BY rowid")
-        return [{"started": started, **json.loads(text)} for started, text in rows]
+        with self.reading():
+            return [{"started": started, **json.loads(text)} for started, text in rows]
 
     def check(self) -> None:
         """Refuse a damaged file: SQLite's own check, then the digest of every result."""
         found = [text for (text,) in self._read("PRAGMA integrity_check")]
         if found != ["ok"]:
-            raise UnseenError(f"{self.path} is damaged: {found[0]}. Move it away and run the bench again.")
+            reason = " ".join(found[0].split())
+            raise UnseenError(f"{self.path} is damaged: {reason}. Move it away and run the bench again.")
         for row in self._read("SELECT key, result, digest FROM runs"):
             self._checked(*row)
 
@@ -222,9 +225,20 @@ class Store:
             return self._connection.execute(sql, values).fetchall()
 
     def _checked(self, key: str, text: str, digest: str) -> dict[str, Any]:
-        if _digest(text) != digest:
+        if not isinstance(text, str) or _digest(text) != digest:
             raise UnseenError(f"{self.path} is damaged: the result of run {key} is not what was stored.")
         return json.loads(text)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say that the file is damaged where what was read from it makes no sense."""
+        try:
+            yield
+        except UnseenError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"{type(error).__name__}: {one_line(error)}"
+            raise UnseenError(f"{self.path} is damaged ({reason}). Move it away and run again.") from error
 
 
 @contextmanager
@@ -234,7 +248,7 @@ def _user_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # our own mistake
-    except (sqlite3.DatabaseError, OSError) as error:
+    except (sqlite3.DatabaseError, OSError, UnicodeDecodeError) as error:
         raise UnseenError(
             f"Cannot use {path}: {error}. What is stored stays; make room or give another folder with --out."
         ) from error

@@ -61,7 +61,8 @@ def summaries(store: Store, runs: Iterable[Run] | None = None) -> list[dict[str,
     for run in chosen:
         results.setdefault(run.setting, []).append(store.result(run.key))
     settings = store.settings()
-    return [summarise(settings[key], found) for key, found in results.items()]
+    with store.reading():
+        return [summarise(settings[key], found) for key, found in results.items()]
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

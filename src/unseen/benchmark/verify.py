@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from unseen import __version__
@@ -11,6 +11,7 @@ from unseen.benchmark.runner import attempt
 from unseen.benchmark.setting import Setting
 from unseen.benchmark.store import Run, Store
 from unseen.errors import UnseenError
+from unseen.methods import METHODS
 
 SAMPLE = 3  # runs that are computed again
 _IGNORED = ("seconds", "version", "threads")
@@ -23,12 +24,21 @@ class Check(NamedTuple):
     differences: list[str]
 
 
-def verify(store: Store, sample: int = SAMPLE, seed: int | None = None) -> Iterator[Check]:
-    """Check the whole store, then compute a random sample of its runs again and yield what differs."""
+def verify(
+    store: Store, methods: Collection[str] = tuple(METHODS), sample: int = SAMPLE, seed: int | None = None
+) -> Iterator[Check]:
+    """Check the whole store, then compute a random sample of its runs again and yield what differs.
+
+    Only runs of ``methods`` are repeated: a method of the form module:Class is code, and a store that came
+    from elsewhere must not choose what code to run.
+    """
     store.check()
-    runs = [run for run, _ in store.runs()]
+    stored = [run for run, _ in store.runs()]
+    runs = [run for run in stored if run.method in methods]
     if not runs:
-        raise UnseenError(f"{store.folder} holds no finished run: there is nothing to verify.")
+        others = ", ".join(sorted({run.method for run in stored}))
+        hint = f"of these methods. Name what you trust with --methods: {others}" if others else "to verify"
+        raise UnseenError(f"{store.folder} holds no finished run {hint}.")
     descriptions = store.settings()
     settings: dict[str, Setting] = {}
     for run in random.Random(seed).sample(runs, min(sample, len(runs))):

@@ -31,25 +31,6 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     ctx.exit()
 
 
-def show_verification(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
-    """Compute a random sample of stored runs again, say what differs, and leave."""
-    if folder is None:
-        return
-    from unseen.benchmark.store import Store
-    from unseen.benchmark.verify import verify
-
-    verdicts = []
-    with Store(folder) as store:
-        stored = len(store.runs())
-        for run, differences in verify(store):
-            verdict = f"{len(differences)} numbers differ, {differences[0]}" if differences else "the same"
-            click.echo(f"{run.method} seed {run.seed}: {verdict}")
-            verdicts.append(bool(differences))
-    same = "all the same" if not any(verdicts) else f"{sum(verdicts)} differ"
-    click.echo(f"{len(verdicts)} of {stored} stored runs computed again: {same}", err=True)
-    ctx.exit(1 if any(verdicts) else 0)
-
-
 @click.command(epilog="Example: unseen bench data/CUB --features res50 --methods eszsl,sje --jobs 2")
 @click.argument("data", nargs=-1)
 @click.option("--methods", help="Comma-separated; module:Class for your own. [default: all eight]")
@@ -90,11 +71,9 @@ def show_verification(ctx: click.Context, parameter: click.Parameter, folder: Pa
 )
 @click.option(
     "--verify",
+    "verified",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    callback=show_verification,
-    expose_value=False,
-    is_eager=True,
     help="Compute some stored runs again and compare every number.",
 )
 def command(
@@ -112,6 +91,7 @@ def command(
     as_json: bool,
     style: str,
     quiet: bool,
+    verified: Path | None,
 ) -> None:
     """Run methods on DATA with the paper's protocol and print the paper's tables.
 
@@ -122,6 +102,9 @@ def command(
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store
 
+    if verified:
+        print_verification(verified, method_names(methods))
+        return
     if jobs and cluster:
         raise click.UsageError("--jobs counts processes here; on a --cluster its workers decide. Give one.")
     combinations = product(data or ("digits",), features.split(","), split_dir or (None,))
@@ -134,6 +117,24 @@ def command(
             report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet, cluster=cluster)
         print_results(store, tasks, as_json, style)
     print_report(report, folder, len(tasks), quiet)
+
+
+def print_verification(folder: Path, methods: Sequence[str]) -> None:
+    """Compute a random sample of stored runs again; a difference ends the command with exit code 1."""
+    from unseen.benchmark.store import Store
+    from unseen.benchmark.verify import verify
+
+    verdicts = []
+    with Store(folder) as store:
+        stored = len(store.runs())
+        for run, differences in verify(store, methods):
+            verdict = f"{len(differences)} numbers differ, {differences[0]}" if differences else "the same"
+            click.echo(f"{run.method} seed {run.seed}: {verdict}")
+            verdicts.append(bool(differences))
+    same = "all the same" if not any(verdicts) else f"{sum(verdicts)} differ"
+    click.echo(f"{len(verdicts)} of {stored} stored runs computed again: {same}", err=True)
+    if any(verdicts):
+        sys.exit(1)
 
 
 def load_setting(source: str, features: str, split_dir: str | None, rule: str, gamma: str) -> Setting:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._arrays import LONGEST
 from unseen.base import BLOCK, FloatArray, row_blocks
 from unseen.errors import UnseenError, did_you_mean
 from unseen.rows import release_pages
@@ -193,6 +194,9 @@ def _check_classes(data: ZeroShotDataset) -> None:
             f"prototypes has shape {S.shape} but there are {len(names)} class names. "
             "Pass one prototype row per class."
         )
+    longest = max(map(len, names), default=0)
+    if longest > LONGEST:
+        raise UnseenError(f"A class name has {longest} letters, expected at most {LONGEST}.")
     if len(set(names)) < len(names):
         twice = next(name for index, name in enumerate(names) if name in names[:index])
         raise UnseenError(f"Class {twice!r} is listed twice. Give every class a name of its own.")

@@ -1,4 +1,4 @@
-"""MATLAB files, v5 through SciPy and v7.3 (HDF5) through h5py, read into plain arrays."""
+"""MATLAB files, v5 and v7.3, read into plain arrays."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.errors import UnseenError, need_extra
+from unseen._arrays import MOST_COMPRESSION, check_fits
+from unseen.datasets.mat5 import decode, read_mat5
+from unseen.errors import UnseenError, need_extra, one_line
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HDF5_OFFSET = 512  # MATLAB puts a text of its own in front of the HDF5 part
-MOST_COMPRESSION = 1032  # no deflate stream grows by more, so a header that announces more is wrong
 
 
 def read_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the named variables that the file has, as MATLAB shows them; text becomes arrays of str."""
-    read = _read_hdf5 if _is_hdf5(path) else _read_v5
-    return {name: _plain(value) for name, value in read(path, names).items()}
+    read = _read_hdf5 if _is_hdf5(path) else read_mat5
+    try:
+        return {name: _plain(value) for name, value in read(path, names).items()}
+    except (MemoryError, UnseenError):
+        raise
+    except Exception as error:  # h5py raises a different one for every way a file can be broken
+        raise _unreadable(path, error) from error
 
 
 def creation_date(path: Path) -> str:
@@ -39,23 +45,10 @@ def _is_hdf5(path: Path) -> bool:
 
 
 def _unreadable(path: Path, error: Exception) -> UnseenError:
-    reason = " ".join(str(error).split()) or type(error).__name__
     return UnseenError(
-        f"{path} cannot be read as a MATLAB file: {reason}. Expected v5 or v7.3; it may be truncated or of "
-        "another kind, so download it again."
+        f"{path} cannot be read as a MATLAB file: {one_line(error)}. Expected v5 or v7.3; it may be "
+        "truncated or of another kind, so download it again."
     )
-
-
-def _read_v5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    from scipy.io import loadmat
-
-    try:
-        content = loadmat(path, variable_names=list(names))
-    except MemoryError:
-        raise
-    except Exception as error:  # SciPy raises a different one for every way a file can be broken
-        raise _unreadable(path, error) from error
-    return {name: content[name] for name in names if name in content}
 
 
 def _read_hdf5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -63,35 +56,29 @@ def _read_hdf5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         import h5py
     except ImportError as error:
         raise need_extra("h5py", "hdf5", f"{path}, a MATLAB v7.3 file,") from error
-    try:
-        with h5py.File(path, "r") as file:
-            return {name: _read_hdf5_array(file, file[name]) for name in names if name in file}
-    except MemoryError:
-        raise
-    except Exception as error:  # as varied as SciPy's
-        raise _unreadable(path, error) from error
+    with h5py.File(path, "r") as file:
+        return {name: _read_hdf5_array(file, _own(h5py, file, name)) for name in names if name in file}
+
+
+def _own(h5py: Any, file: Any, name: str) -> Any:
+    """Return a data set that lies in the file itself: HDF5 can also point to any other file."""
+    item = file[name] if isinstance(file.get(name, getlink=True), h5py.HardLink) else None
+    if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual:
+        raise ValueError(f"{name} is no array of this file")
+    return item
 
 
 def _read_hdf5_array(file: Any, item: Any) -> NDArray[Any]:
     """Return an array as MATLAB shows it (HDF5 holds it transposed), a cell array as an array of text."""
     if item.nbytes > MOST_COMPRESSION * item.id.get_storage_size():
         raise ValueError(f"{item.name} announces shape {item.shape}, more than the file can hold")
+    check_fits(item.nbytes, item.name)
     values = item[()]
     if values.dtype.kind != "O":
         return values.T
-    texts = ["".join(map(chr, file[reference][()].ravel())) for reference in values.ravel()]
-    return np.array(texts, dtype=str)
+    return np.array([decode(file[reference][()].ravel()) for reference in values.ravel()], dtype=str)
 
 
 def _plain(value: NDArray[Any]) -> NDArray[Any]:
     """Return text as a flat array of str, numbers as they are."""
-    if value.dtype.kind == "O":
-        return np.array([_text(cell) for cell in value.ravel()], dtype=str)
     return np.char.strip(value.ravel()) if value.dtype.kind == "U" else value
-
-
-def _text(cell: Any) -> str:
-    """Return the text in a cell, however deeply it is wrapped."""
-    while isinstance(cell, np.ndarray):
-        cell = cell.ravel()[0] if cell.size else ""
-    return str(cell).strip()

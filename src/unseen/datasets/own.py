@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._arrays import map_npy, read_npz, text_array
 from unseen.base import FloatArray
 from unseen.datasets.dataset import Indices, ZeroShotDataset, as_features, class_mask, class_positions
 from unseen.datasets.tables import read_csv, read_prototypes
@@ -49,7 +49,7 @@ def load_folder(
     """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``."""
     content: dict[str, Any] = {}
     if (path / "features.npy").exists():
-        content["X"] = _map_features(path / "features.npy")
+        content["X"] = map_npy(path / "features.npy")
     if (path / "labels.csv").exists():
         content |= _read_labels(path / "labels.csv")
     if (path / "splits.csv").exists():
@@ -63,69 +63,18 @@ def load_folder(
 # ---- reading files ---------------------------------------------------------------------------------
 
 
-def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the named arrays that the file has; nothing is unpickled, nothing absurd is allocated."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            present = [name for name in names if f"{name}.npy" in archive.namelist()]
-            return {name: _read_member(path, archive, name) for name in present}
-    except FileNotFoundError as error:
-        raise UnseenError(f"{path} is missing.") from error
-    except (UnseenError, MemoryError):
-        raise
-    except Exception as error:  # zip, deflate and header can be broken in many ways, each with its own error
-        raise UnseenError(
-            f"{path} is not a whole .npz file ({error}). Write it again with numpy.savez."
-        ) from error
-
-
-def _read_member(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    info = archive.getinfo(f"{name}.npy")
-    with archive.open(info) as file:
-        shape, dtype = _read_header(file)
-        size = info.file_size - file.tell()
-    if dtype.hasobject:
-        raise UnseenError(
-            f"{path} holds {name} as pickled objects, which are never loaded: they could run any code. "
-            "Save plain numbers or text, for instance with numpy.array(..., dtype=str)."
-        )
-    if size != dtype.itemsize * int(np.prod(shape, dtype=object)):
-        raise ValueError(f"{name} announces shape {shape}, but there are {size} bytes")
-    with archive.open(info) as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    version = np.lib.format.read_magic(file)
-    if version not in readers:
-        raise ValueError(f"format version {version} is unknown")
-    shape, _, dtype = readers[version](file)
-    return shape, dtype
-
-
-def _map_features(path: Path) -> NDArray[Any]:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # a broken header can be wrong Python in many ways
-        raise UnseenError(f"{path} cannot be memory-mapped as an array: {error}.") from error
-
-
 def _read_labels(path: Path) -> dict[str, NDArray[Any]]:
     """Return the labels from the last column and, where there are two columns, the sample's name."""
     _, rows = read_csv(path)
-    content = {"y": np.array([row[-1].strip() for row in rows])}
+    content = {"y": text_array((row[-1].strip() for row in rows), str(path))}
     if len(rows[0]) > 1:
-        content["files"] = np.array([row[0].strip() for row in rows])
+        content["files"] = text_array((row[0].strip() for row in rows), str(path))
     return content
 
 
 def _read_parts(path: Path, n_samples: int) -> dict[str, Indices]:
     """Return the samples of each part from the last column of ``splits.csv``, one line per sample."""
-    values = np.array([row[-1].strip() for row in read_csv(path)[1]])
+    values = text_array((row[-1].strip() for row in read_csv(path)[1]), str(path))
     unknown = ~np.isin(values, list(PARTS))
     if unknown.any():
         wrong = str(values[unknown][0])

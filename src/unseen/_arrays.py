@@ -1,0 +1,154 @@
+"""NumPy files from anywhere: nothing is unpickled, nothing absurd allocated, any damage one clear error."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unseen.errors import UnseenError, one_line
+
+MOST_COMPRESSION = 1032  # no deflate stream grows by more, so a header that announces more is wrong
+LONGEST = 1024  # letters of a name: an array of text takes as much for every entry as for the longest
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+# ---- what any reader checks ----------------------------------------------------------------------------
+
+
+def check_fits(nbytes: int, what: str) -> None:
+    """Refuse an array that this machine has no memory for, before it is allocated."""
+    memory = machine_memory()
+    if nbytes > memory:
+        raise UnseenError(
+            f"{what} takes {nbytes / 1e9:.3g} GB, but this machine has {memory / 1e9:.3g} GB of memory. "
+            "Features in a folder as features.npy are read in place."
+        )
+
+
+def machine_memory() -> float:
+    """Return the bytes of memory of this machine; infinity where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
+def text_array(texts: Iterable[str], where: str) -> NDArray[np.str_]:
+    """Return an array of text; NumPy gives every entry the room of the longest, so none may be a book."""
+    listed = list(texts)
+    longest = max(map(len, listed), default=0)
+    if longest > LONGEST:
+        raise UnseenError(f"{where} holds a name of {longest} letters, expected at most {LONGEST}.")
+    return np.array(listed, dtype=str)
+
+
+# ---- arrays in files -----------------------------------------------------------------------------------
+
+
+def map_npy(path: Path) -> NDArray[Any]:
+    """Return the array in an ``.npy``, left on disk."""
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # a broken header can be wrong Python in many ways
+        raise UnseenError(f"{path} cannot be memory-mapped as an array: {one_line(error)}.") from error
+
+
+def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return the named arrays that the file has; text is always of type str."""
+    with _opened(path) as archive:
+        members = [Member.open(archive, path, name) for name in names if f"{name}.npy" in archive.namelist()]
+        return {member.name: member.read(archive) for member in members}
+
+
+@dataclass(frozen=True)
+class Member:
+    """An array in an ``.npz``, known by its header."""
+
+    path: Path
+    name: str
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def find(cls, path: Path, name: str) -> Member | None:
+        """Return the member of this name, if the file has it."""
+        with _opened(path) as archive:
+            return cls.open(archive, path, name) if f"{name}.npy" in archive.namelist() else None
+
+    @classmethod
+    def open(cls, archive: zipfile.ZipFile, path: Path, name: str) -> Member:
+        """Read the header of a member, and refuse one that announces what cannot be there."""
+        info = archive.getinfo(f"{name}.npy")
+        with archive.open(info) as file:
+            shape, fortran, dtype = _read_header(file)
+            size = info.file_size - file.tell()
+        if dtype.hasobject:
+            raise UnseenError(
+                f"{path} holds {name} as pickled objects, which are never loaded: they could run any code. "
+                "Save plain numbers or text, for instance with numpy.array(..., dtype=str)."
+            )
+        possible = MOST_COMPRESSION * info.compress_size if info.compress_type in _PLAIN else 0
+        if size != dtype.itemsize * int(np.prod(shape, dtype=object)) or info.file_size > possible:
+            raise ValueError(f"{name} announces shape {shape}, but there are {info.compress_size} bytes")
+        return cls(path, name, shape, fortran, dtype)
+
+    def read(self, archive: zipfile.ZipFile) -> NDArray[Any]:
+        """Return the array."""
+        check_fits(self.dtype.itemsize * int(np.prod(self.shape)), f"{self.name} in {self.path}")
+        with archive.open(f"{self.name}.npy") as file:
+            values = np.lib.format.read_array(file, allow_pickle=False)
+        return _checked_text(values) if values.dtype.kind in "US" else values
+
+    def blocks(self, rows: Iterable[slice]) -> Iterator[NDArray[Any]]:
+        """Yield rows of a matrix in C order, read as a stream; the slices cover it in order."""
+        width = self.shape[1] * self.dtype.itemsize
+        with _opened(self.path) as archive, archive.open(f"{self.name}.npy") as file:
+            _read_header(file)
+            for block in rows:
+                n = block.stop - block.start
+                content = file.read(n * width)
+                if len(content) < n * width:
+                    raise ValueError(f"it ends at row {block.start} of {self.shape[0]}")
+                yield np.frombuffer(content, self.dtype).reshape(n, self.shape[1])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive; whatever is wrong with it becomes our error."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except FileNotFoundError as error:
+        raise UnseenError(f"{path} is missing.") from error
+    except (UnseenError, MemoryError):
+        raise
+    except Exception as error:  # zip, deflate and header can be broken in many ways, each with its own error
+        raise UnseenError(
+            f"{path} is not a whole .npz file ({one_line(error)}). Write it again with numpy.savez."
+        ) from error
+
+
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"format version {version} is unknown")
+    return _HEADERS[version](file)
+
+
+def _checked_text(values: NDArray[Any]) -> NDArray[np.str_]:
+    """Return text of type str; ``ValueError`` where it is none."""
+    if values.dtype.kind == "S":
+        return np.char.decode(values, "utf-8")
+    codes = np.ascontiguousarray(values).astype("<U").view("<u4")
+    codes.tobytes().decode("utf-32-le")  # NumPy itself lets any number pass for a letter
+    return values

@@ -1,0 +1,358 @@
+"""What is damaged and how it is read: every kind of file that users hand to the package."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import tempfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+
+import small_data as small
+from fuzzing import mutate
+
+Maker = Callable[[random.Random | None], bytes]  # a damaged file; a whole one without a random number
+FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
+
+
+# ---- whole files, damaged outside or inside of their wrapping --------------------------------------------
+
+
+def damaged(whole: bytes) -> Maker:
+    return lambda rng: mutate(whole, rng) if rng else whole
+
+
+def mat5(content: dict[str, Any]) -> list[Maker]:
+    """Plain and deflated files, and deflated ones whose damage lies below the deflation."""
+    plain, deflated = io.BytesIO(), io.BytesIO()
+    scipy.io.savemat(plain, content)
+    scipy.io.savemat(deflated, content, do_compression=True)
+
+    def inside(rng: random.Random) -> bytes:
+        whole = plain.getvalue()
+        return whole[:128] + b"".join(_deflate(mutate(part, rng)) for part in _elements(whole))
+
+    return [damaged(plain.getvalue()), damaged(deflated.getvalue()), inside]
+
+
+def _elements(whole: bytes) -> list[bytes]:
+    parts, place = [], 128
+    while place < len(whole):
+        length = struct.unpack_from("<I", whole, place + 4)[0]
+        parts.append(whole[place : place + 8 + length])
+        place += 8 + length
+    return parts
+
+
+def _deflate(content: bytes) -> bytes:
+    packed = zlib.compress(content)
+    return struct.pack("<II", 15, len(packed)) + packed
+
+
+def npz(content: dict[str, Any]) -> list[Maker]:
+    """Plain and deflated archives, and ones with a damaged array under a right checksum."""
+    plain, deflated = io.BytesIO(), io.BytesIO()
+    np.savez(plain, **content)
+    np.savez_compressed(deflated, **content)
+
+    def inside(rng: random.Random) -> bytes:
+        out, hurt = io.BytesIO(), rng.choice(list(content))
+        with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in whole.namelist():
+                member = whole.read(name)
+                archive.writestr(name, mutate(member, rng) if name == f"{hurt}.npy" else member)
+        return out.getvalue()
+
+    return [damaged(plain.getvalue()), damaged(deflated.getvalue()), inside]
+
+
+def npy() -> list[Maker]:
+    out = io.BytesIO()
+    np.save(out, small.arrays()[0])
+    return [damaged(out.getvalue())]
+
+
+@functools.cache
+def own_folder() -> Path:
+    """A whole folder with features.npy and tables."""
+    return small.write_folder(Path(tempfile.mkdtemp()) / "own")
+
+
+@functools.cache
+def xlsa17_folder(hdf5: bool = False) -> Path:
+    folder = small.write_xlsa17(Path(tempfile.mkdtemp()) / "BIRDS", dtype=np.float64)
+    return small.as_hdf5(folder) if hdf5 else folder
+
+
+@functools.cache
+def model_file() -> bytes:
+    from unseen import GZSLClassifierCV, LinearSV
+    from unseen.io import save
+
+    X, y, S = small.arrays(np.float64)
+    model = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1, 1.0]}).fit(X, y)
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, Path(folder) / "m", card={"attributes": ["a"], "classes": {"unseen": []}})
+        return (Path(folder) / "m").read_bytes()
+
+
+def models() -> list[Maker]:
+    """Damaged files, and damaged descriptions under a right checksum."""
+    from safetensors.numpy import load, save
+
+    from unseen.io import _checksum
+
+    whole = model_file()
+    length = struct.unpack_from("<Q", whole)[0]
+    metadata = json.loads(whole[8 : 8 + length])["__metadata__"]
+    tensors = load(whole)
+
+    def sealed(rng: random.Random) -> bytes:
+        text = metadata["model"]
+        while text == metadata["model"]:
+            text = mutate(text.encode(), rng).decode("utf-8", "replace")
+        return save(tensors, {**metadata, "model": text, "sha256": _checksum(text, tensors)})
+
+    def other_tensors(rng: random.Random) -> bytes:
+        hurt = {name: _other_tensor(tensor, rng) for name, tensor in tensors.items() if rng.random() < 0.95}
+        return save(hurt, {**metadata, "sha256": _checksum(metadata["model"], hurt)})
+
+    return [damaged(whole), sealed, other_tensors]
+
+
+def _other_tensor(tensor: np.ndarray, rng: random.Random) -> np.ndarray:
+    choices: list[Callable[[], np.ndarray]] = [
+        lambda: tensor,
+        lambda: tensor,
+        lambda: tensor,
+        lambda: np.ascontiguousarray(tensor[: rng.randrange(len(tensor) + 1)]),
+        lambda: np.ascontiguousarray(tensor[..., None]),
+        lambda: tensor.astype(rng.choice([np.float32, np.int64, np.bool_, np.uint8])),
+        lambda: np.full_like(tensor, np.nan if tensor.dtype.kind == "f" else 1),
+        lambda: np.zeros((0,), tensor.dtype),
+    ]
+    return rng.choice(choices)()
+
+
+def pictures() -> list[Maker]:
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 255, (40, 30, 3), dtype=np.uint8)
+    whole = []
+    for name in FORMATS:
+        out = io.BytesIO()
+        Image.fromarray(pixels).save(out, name)
+        whole.append(damaged(out.getvalue()))
+    return whole
+
+
+def scores() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 6, 40)
+    names = np.array([f"c{i}" for i in range(6)])
+    return {"scores": rng.normal(size=(40, 6)), "y": y, "seen": np.arange(6) < 3, "class_names": names}
+
+
+def score_table() -> list[Maker]:
+    content = scores()
+    lines = [",".join([*content["class_names"], "y"])]
+    for row, label in zip(content["scores"], content["y"]):
+        lines.append(",".join([*(f"{value:.3f}" for value in row), f"c{label}"]))
+    return [damaged("\n".join(lines).encode())]
+
+
+def parquet() -> list[Maker]:
+    import pyarrow
+    from pyarrow import parquet as pq
+
+    content = scores()
+    columns = {name: content["scores"][:, i] for i, name in enumerate(content["class_names"])}
+    out = io.BytesIO()
+    pq.write_table(pyarrow.table({**columns, "y": [f"c{c}" for c in content["y"]]}), out)
+    return [damaged(out.getvalue())]
+
+
+@functools.cache
+def store_file() -> bytes:
+    """A run folder's file with one run."""
+    from unseen.benchmark.runner import plan, run_bench
+    from unseen.benchmark.setting import Setting
+    from unseen.benchmark.store import Store
+
+    folder = Path(tempfile.mkdtemp())
+    small.write_npz(folder / "own.npz")
+    with Store(folder, create=True) as store:
+        run_bench(plan([Setting.load(str(folder / "own.npz"))], ["linear-sv"], 1), store, jobs=1, quiet=True)
+    return store.path.read_bytes()
+
+
+def picture_list() -> list[Maker]:
+    return [damaged(b"a.png,jay\nb.png,owl\nfolder/c.png,jay\n" * 4)]
+
+
+def files_of(folder: Callable[[], Path], name: str) -> Callable[[], list[Maker]]:
+    return lambda: [damaged((folder() / name).read_bytes())]
+
+
+WRITERS: dict[str, Callable[[], list[Maker]]] = {
+    "mat v5 splits": lambda: mat5(small.split_variables(*small.arrays()[1:])),
+    "mat v5 features": lambda: mat5(small.feature_variables()),
+    "mat v7.3 splits": files_of(lambda: xlsa17_folder(True), "att_splits.mat"),
+    "mat v7.3 features": files_of(lambda: xlsa17_folder(True), "res101.mat"),
+    "npz data": lambda: npz(small.npz_content()),
+    "npz features": lambda: npz({"X": small.arrays()[0], "files": np.array(["a"] * 90)}),
+    "npz scores": lambda: npz(scores()),
+    "npy features": npy,
+    "npy samples": npy,
+    "csv labels": files_of(own_folder, "labels.csv"),
+    "csv prototypes": files_of(own_folder, "prototypes.csv"),
+    "csv splits": files_of(own_folder, "splits.csv"),
+    "csv scores": score_table,
+    "txt pictures": picture_list,
+    "parquet scores": parquet,
+    "safetensors model": models,
+    "sqlite store": lambda: [damaged(store_file())],
+    "picture": pictures,
+}
+
+
+# ---- reading, as the commands do ------------------------------------------------------------------------
+
+
+def in_folder(folder: Callable[[], Path], name: str) -> Callable[[Path], None]:
+    """Read a folder in which one file is the damaged one."""
+
+    def read(path: Path) -> None:
+        with tempfile.TemporaryDirectory() as place:
+            copy = Path(place) / "data"
+            shutil.copytree(folder(), copy)
+            shutil.copy(path, copy / name)
+            read_data(copy)
+
+    return read
+
+
+def read_data(path: Path) -> None:
+    from unseen.benchmark.setting import Setting
+    from unseen.datasets import load
+    from unseen.inspection import describe
+
+    json.dumps(describe(load(path, require_features=False)))
+    _ = Setting.load(str(path)).description
+
+
+def read_samples(path: Path) -> None:
+    from unseen.io import load
+    from unseen.prediction import open_samples, predict_tables
+
+    with tempfile.TemporaryDirectory() as place:
+        (Path(place) / "m").write_bytes(model_file())
+        for _ in predict_tables(load(Path(place) / "m"), open_samples(path)):
+            pass
+
+
+def read_scores(path: Path) -> None:
+    from unseen.curve import SeenUnseenCurve
+    from unseen.scores import read_scores
+
+    given = read_scores(path, ["c0", "c1", "c2"] if path.suffix != ".npz" else None)
+    _ = SeenUnseenCurve.from_scores(given.scores, given.y, given.seen).h
+
+
+def read_model(path: Path) -> None:
+    from unseen.io import load, read_card
+    from unseen.prediction import Samples, predict_tables
+
+    model = load(path)
+    json.dumps(read_card(path))
+    width = model.coef_.shape[1]
+    X = np.random.default_rng(0).normal(size=(3, width))
+    list(predict_tables(model, Samples("X", X.shape, lambda: iter([X]))))
+    attributes = getattr(model, "estimator_", model).prototypes_.shape[1]
+    model.add_classes(np.ones((1, attributes)), ["new"])
+
+
+def read_picture(path: Path) -> None:
+    from unseen.errors import UnseenError
+    from unseen.features import Preprocessing, _no_bombs, stream_features
+
+    def refuse(position: int, error: Exception) -> None:
+        if isinstance(error, MemoryError):
+            raise error
+        raise UnseenError(" ".join(str(error).split()))
+
+    with _no_bombs():
+        list(stream_features([path], lambda pixels: pixels.mean((2, 3)), Preprocessing(16), on_error=refuse))
+
+
+def read_list(path: Path) -> None:
+    from unseen.features import find_pictures
+
+    found = find_pictures(path)
+    for position in range(len(found.names)):
+        found.identity(position)
+
+
+def read_store(path: Path) -> None:
+    from unseen.benchmark.status import describe_store
+    from unseen.benchmark.store import FILE_NAME, Store
+    from unseen.benchmark.summary import summaries
+
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copy(path, Path(place) / FILE_NAME)
+        with Store(place) as store:
+            list(describe_store(store))
+            summaries(store)
+
+
+READERS: dict[str, Callable[[Path], None]] = {
+    "mat v5 splits": in_folder(xlsa17_folder, "att_splits.mat"),
+    "mat v5 features": in_folder(xlsa17_folder, "res101.mat"),
+    "mat v7.3 splits": in_folder(lambda: xlsa17_folder(True), "att_splits.mat"),
+    "mat v7.3 features": in_folder(lambda: xlsa17_folder(True), "res101.mat"),
+    "npz data": read_data,
+    "npz features": read_samples,
+    "npz scores": read_scores,
+    "npy features": in_folder(own_folder, "features.npy"),
+    "npy samples": read_samples,
+    "csv labels": in_folder(own_folder, "labels.csv"),
+    "csv prototypes": in_folder(own_folder, "prototypes.csv"),
+    "csv splits": in_folder(own_folder, "splits.csv"),
+    "csv scores": read_scores,
+    "txt pictures": read_list,
+    "parquet scores": read_scores,
+    "safetensors model": read_model,
+    "sqlite store": read_store,
+    "picture": read_picture,
+}
+
+
+# what must be noticed if a reader ever does it
+FAULTS: dict[str, Callable[[Path], Any]] = {
+    "crash": lambda path: os.kill(os.getpid(), signal.SIGSEGV),
+    "hang": lambda path: time.sleep(60),
+    "eat": lambda path: np.ones(2**40, dtype=np.uint8),
+    "fail": lambda path: {}["nothing"],
+}
+
+
+def warm_up(targets: Iterable[str]) -> None:
+    """Read a whole file for each target, so that every package is loaded before memory is counted."""
+    with tempfile.TemporaryDirectory() as place:
+        for target in targets:
+            path = Path(place) / f"case.{target.split()[0]}"
+            path.write_bytes(WRITERS[target]()[0](None))
+            READERS[target](path)
