@@ -195,3 +195,16 @@ def least_miss(kinds, sizes, targets, most):
     """The smallest sum of |targets - kinds @ k| over all integers 0 <= k <= most."""
     choices = itertools.product(*(range(m + 1) for m in most))
     return min(int(np.abs(targets - kinds @ np.array(k)).sum()) for k in choices)
+
+
+# ---- ranking losses: one sample at a time -----------------------------------------------------------------
+
+
+def ranking_loss(name, scores, y, margins):
+    """The loss of one sample with scores (classes,)."""
+    hinges = [max(0.0, margins[y, c] + scores[c] - scores[y]) for c in range(len(scores)) if c != y]
+    if name == "sje":
+        return max(hinges)
+    r = sum(h > 0 for h in hinges)
+    weight = sum(1 / i for i in range(1, r + 1)) / r if name == "ale" and r else 1.0
+    return weight * sum(hinges)

@@ -182,21 +182,147 @@ def mean_square(S: FloatArray) -> float:
 
 
 class ALE(RankingClassifier):
-    """Attribute label embedding."""
+    r"""Attribute label embedding: a ranking loss that weighs samples by their rank.
+
+    .. math:: \frac1N \sum_n \frac{\beta_{r_n}}{r_n} \sum_{c \ne y_n}
+        \max(0, 1 + f(x_n, c) - f(x_n, y_n)) + \alpha \lVert W \rVert_F^2, \qquad f(x, c) = s_c W x
+
+    with :math:`r_n` violating classes and :math:`\beta_r = 1 + 1/2 + \dots + 1/r`: a sample that many classes
+    violate counts less for each of them.
+
+    Parameters
+    ----------
+    prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
+        One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
+    alpha : float, default=3e-4
+        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        length 1: the trainer scales both, so alpha means the same for any data.
+    normalize : {"l2", None}, default="l2"
+        Scale every sample to unit length first.
+    max_iter : int, default=20
+        Epochs.
+    batch_size : int, default=64
+        Samples per step.
+    random_state : int, RandomState instance or None, default=None
+        Orders the samples; an int makes the result reproducible to the bit.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Epochs that were run.
+    loss_curve_ : ndarray of shape (n_iter_,)
+        Mean loss in each epoch, without the regularisation.
+
+    References
+    ----------
+    Akata et al. (2016), *Label-Embedding for Image Classification*.
+
+    Examples
+    --------
+    >>> from unseen import ALE
+    >>> from unseen.datasets import load
+    >>> data = load("digits")
+    >>> train = data.seen[data.y]
+    >>> model = ALE(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
+    >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included
+    (10, 64)
+    """
 
     _loss = staticmethod(rank_loss)
     _rate = 3.0
 
 
 class DeViSE(RankingClassifier):
-    """Deep visual-semantic embedding."""
+    r"""Deep visual-semantic embedding: the sum of the hinge losses of all wrong classes.
+
+    .. math:: \frac1N \sum_n \sum_{c \ne y_n} \max(0, 1 + f(x_n, c) - f(x_n, y_n))
+        + \alpha \lVert W \rVert_F^2, \qquad f(x, c) = s_c W x
+
+    Parameters
+    ----------
+    prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
+        One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
+    alpha : float, default=3e-4
+        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        length 1: the trainer scales both, so alpha means the same for any data.
+    normalize : {"l2", None}, default="l2"
+        Scale every sample to unit length first.
+    max_iter : int, default=20
+        Epochs.
+    batch_size : int, default=64
+        Samples per step.
+    random_state : int, RandomState instance or None, default=None
+        Orders the samples; an int makes the result reproducible to the bit.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Epochs that were run.
+    loss_curve_ : ndarray of shape (n_iter_,)
+        Mean loss in each epoch, without the regularisation.
+
+    References
+    ----------
+    Frome et al. (2013), *DeViSE: A Deep Visual-Semantic Embedding Model*.
+
+    Examples
+    --------
+    >>> from unseen import DeViSE
+    >>> from unseen.datasets import load
+    >>> data = load("digits")
+    >>> train = data.seen[data.y]
+    >>> model = DeViSE(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
+    >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included
+    (10, 64)
+    """
 
     _loss = staticmethod(sum_loss)
     _rate = 0.2
 
 
 class SJE(RankingClassifier):
-    """Structured joint embedding."""
+    r"""Structured joint embedding: only the worst wrong class counts.
+
+    .. math:: \frac1N \sum_n \max_{c} \left( [c \ne y_n] + f(x_n, c) - f(x_n, y_n) \right)
+        + \alpha \lVert W \rVert_F^2, \qquad f(x, c) = s_c W x
+
+    Parameters
+    ----------
+    prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
+        One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
+    alpha : float, default=3e-4
+        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        length 1: the trainer scales both, so alpha means the same for any data.
+    normalize : {"l2", None}, default="l2"
+        Scale every sample to unit length first.
+    max_iter : int, default=20
+        Epochs.
+    batch_size : int, default=64
+        Samples per step.
+    random_state : int, RandomState instance or None, default=None
+        Orders the samples; an int makes the result reproducible to the bit.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Epochs that were run.
+    loss_curve_ : ndarray of shape (n_iter_,)
+        Mean loss in each epoch, without the regularisation.
+
+    References
+    ----------
+    Akata et al. (2015), *Evaluation of Output Embeddings for Fine-Grained Image Classification*.
+
+    Examples
+    --------
+    >>> from unseen import SJE
+    >>> from unseen.datasets import load
+    >>> data = load("digits")
+    >>> train = data.seen[data.y]
+    >>> model = SJE(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
+    >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included
+    (10, 64)
+    """
 
     _loss = staticmethod(max_loss)
     _rate = 10.0

@@ -13,7 +13,57 @@ from unseen.ranking import Problem, RankingClassifier, max_loss, scaled_features
 
 
 class SynC(RankingClassifier):
-    """Synthesised classifiers with the structured loss; the phantom classes are the seen classes."""
+    r"""Synthesised classifiers: the row of a class is combined from the rows of similar seen classes.
+
+    .. math:: w(s) = \sigma(s) \, \sigma(S)^{+} A, \qquad
+        \sigma(s)_c = \exp(-\lVert s - s_c \rVert^2 / (b \, m^2))
+
+    with the median distance m between seen prototypes and the bandwidth b. The phantom classes are the seen
+    classes, so the rows A are learnt directly, with the structured loss whose margin is the distance
+    between the prototypes, and the bandwidth costs no training of its own:
+
+    .. math:: \frac1N \sum_n \max_c \left( \lVert s_c - s_{y_n} \rVert / m + x_n \cdot A_c - x_n \cdot A_{y_n}
+        \right) + \alpha \lVert A \rVert_F^2
+
+    Parameters
+    ----------
+    prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
+        One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
+    alpha : float, default=3e-4
+        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        length 1: the trainer scales both, so alpha means the same for any data.
+    bandwidth : float, default=1.0
+        How far the similarity of two classes reaches, in squared median distances.
+    normalize : {"l2", None}, default="l2"
+        Scale every sample to unit length first.
+    max_iter : int, default=20
+        Epochs.
+    batch_size : int, default=64
+        Samples per step.
+    random_state : int, RandomState instance or None, default=None
+        Orders the samples; an int makes the result reproducible to the bit.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Epochs that were run.
+    loss_curve_ : ndarray of shape (n_iter_,)
+        Mean loss in each epoch, without the regularisation.
+
+    References
+    ----------
+    Changpinyo et al. (2016), *Synthesized Classifiers for Zero-Shot Learning*.
+
+    Examples
+    --------
+    >>> from unseen import SynC
+    >>> from unseen.datasets import load
+    >>> data = load("digits")
+    >>> train = data.seen[data.y]
+    >>> model = SynC(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
+    >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included
+    (10, 64)
+    """
 
     _path = ("alpha", "bandwidth")
     _loss = staticmethod(max_loss)
