@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import closing, suppress
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -257,3 +258,20 @@ def test_help_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stdout.strip().endswith("[]")
     assert "Example: unseen bench" in done.stdout
+
+
+def test_own_pictures_with_a_typed_table(run, tmp_path):
+    """Extracted features, a table of descriptions and the names of unseen classes make a bench."""
+    rng = np.random.default_rng(0)
+    names = np.array(["auk", "bee", "cat", "doe", "eel", "fox", "gnu", "hen"])
+    S, y = rng.normal(size=(8, 4)), np.repeat(np.arange(8), 12)
+    X = S[y] @ rng.normal(size=(4, 6)) + 0.2 * rng.normal(size=(96, 6))
+    np.savez(tmp_path / "zoo.npz", X=X, y=y, class_names=names)
+    rows = [f"{name},{','.join(map(str, row))}" for name, row in zip(names, S)]
+    (tmp_path / "zoo.csv").write_text("\n".join(["class,a,b,c,d", *rows]))
+    options = ["zoo.npz", "--prototypes", "zoo.csv", "--unseen", "gnu, hen", "--methods", "linear-sv"]
+    done = run("bench", *options, "--out", "zoo", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["methods"]["linear-sv"]["zsl"]["per_class"]["mean"] > 50
+    verified = run("bench", "--verify", "zoo", cwd=tmp_path)
+    assert verified.returncode == 0, verified.stderr

@@ -48,14 +48,20 @@ class Setting:
         split_dir: str | None = None,
         split_rule: str = "official",
         gamma: str = "paper",
+        prototypes: str | None = None,
+        unseen_classes: str | None = None,
     ) -> Setting:
-        """Load a data set by name or path and cut it.
+        """Load a data set by name or path and cut it; ``unseen_classes`` are names with commas between.
 
         >>> Setting.load("digits").description["n_classes"]
         10
         """
-        dataset = load(source, features=features, split_dir=split_dir)
+        names = [name.strip() for name in unseen_classes.split(",")] if unseen_classes else None
+        dataset = load(
+            source, features=features, split_dir=split_dir, prototypes=prototypes, unseen_classes=names
+        )
         asked = {"source": source, "features": features, "split_dir": split_dir, "split_rule": split_rule}
+        asked |= {"prototypes": prototypes, "unseen_classes": unseen_classes}
         return cls(dataset, make_split(dataset, rule=split_rule), asked, gamma)
 
     @cached_property

@@ -49,8 +49,8 @@ def verify(
 
 def load_again(key: str, description: dict[str, Any]) -> Setting:
     """Load the data of a stored setting; data that has changed since is refused."""
-    asked = {name: description[name] for name in ("features", "split_dir", "split_rule", "gamma")}
-    setting = Setting.load(description["source"], **asked)
+    names = ("features", "split_dir", "split_rule", "gamma", "prototypes", "unseen_classes")
+    setting = Setting.load(description["source"], **{name: description[name] for name in names})
     if setting.key != key:
         raise UnseenError(
             f"{description['source']} is not the data of the stored runs any more: checksum "

@@ -36,6 +36,10 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 @click.option("--methods", help="Comma-separated; module:Class for your own. [default: all eight]")
 @click.option("--features", default="res101", show_default=True, help="Feature files, comma-separated.")
 @click.option("--split-dir", multiple=True, help="Folder of another split; may be given several times.")
+@click.option("--prototypes", metavar="FILE.csv", help="Class descriptions for your own data.")
+@click.option(
+    "--unseen", "--unseen-classes", "unseen_classes", metavar="A,B,...", help="Classes to test as unseen."
+)
 @click.option("--split-rule", default="official", show_default=True, help="official, paper, or a CSV file.")
 @click.option(
     "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs of methods that draw lots."
@@ -81,6 +85,8 @@ def command(
     methods: str | None,
     features: str,
     split_dir: tuple[str, ...],
+    prototypes: str | None,
+    unseen_classes: str | None,
     split_rule: str,
     seeds: int,
     gamma: str,
@@ -108,7 +114,13 @@ def command(
     if jobs and cluster:
         raise click.UsageError("--jobs counts processes here; on a --cluster its workers decide. Give one.")
     combinations = product(data or ("digits",), features.split(","), split_dir or (None,))
-    settings = [load_setting(*chosen, split_rule, gamma) for chosen in combinations]
+    common: dict[str, Any] = {
+        "split_rule": split_rule,
+        "gamma": gamma,
+        "prototypes": prototypes,
+        "unseen_classes": unseen_classes,
+    }
+    settings = [load_setting(*chosen, **common) for chosen in combinations]
     tasks = plan(settings, method_names(methods), seeds)
     folder = out or default_folder(settings)
     with Store(folder, create=True) as store:
@@ -137,11 +149,11 @@ def print_verification(folder: Path, methods: Sequence[str]) -> None:
         sys.exit(1)
 
 
-def load_setting(source: str, features: str, split_dir: str | None, rule: str, gamma: str) -> Setting:
+def load_setting(source: str, features: str, split_dir: str | None, **common: Any) -> Setting:
     """Load a data set with one of its feature files and one of its splits."""
     from unseen.benchmark.setting import Setting
 
-    return Setting.load(source, features=features, split_dir=split_dir, split_rule=rule, gamma=gamma)
+    return Setting.load(source, features=features, split_dir=split_dir, **common)
 
 
 def method_names(methods: str | None) -> list[str]:
