@@ -56,7 +56,7 @@ def test_step_in_class_space_is_the_gradient_of_W():
     S, A, alpha = rng.normal(size=(5, 3)), rng.normal(size=(5, 4)), 0.3
     margins = 1 - np.eye(5)
     trained = Problem(X, y, S @ S.T, margins, np.array([alpha]), sum_loss)
-    _, step = trained.gradient(A[None], np.arange(8))
+    _, step = trained.gradient(A[None], X, y)
 
     def objective(W):
         return sum_loss((X @ W.T @ S.T)[:, None], y, margins)[0][0] / 8 + alpha * np.sum(W**2)

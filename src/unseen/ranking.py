@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from unseen.base import FloatArray, Training, ZeroShotClassifier, row_blocks
+from unseen.base import BLOCK, FloatArray, Training, ZeroShotClassifier, row_blocks
+from unseen.rows import read_ahead
 
+COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
+RUN = 16  # neighbours that are read together where features stay on disk
 Labels = NDArray[np.intp]
 # (scores, labels, margins) -> (loss of each model, gradient with respect to the scores)
 Loss = Callable[[FloatArray, Labels, FloatArray], tuple[FloatArray, FloatArray]]
@@ -70,17 +73,16 @@ class Problem:
     is gradient descent on W itself, without ever forming W.
     """
 
-    X: FloatArray  # (samples, features), float32
+    X: FloatArray | ScaledRows  # (samples, features), float32
     y: Labels  # (samples,)
     gram: FloatArray | None  # K (classes, classes); None stands for the identity
     margins: FloatArray  # (classes, classes), 0 on the diagonal
     alphas: FloatArray  # (models,)
     loss: Loss
 
-    def gradient(self, A: FloatArray, batch: Labels) -> tuple[FloatArray, FloatArray]:
-        """Return (summed loss of each model, G' X / batch + 2 alpha A)."""
+    def gradient(self, A: FloatArray, X: FloatArray, y: Labels) -> tuple[FloatArray, FloatArray]:
+        """Return (summed loss of each model, G' X / batch + 2 alpha A) for one batch of samples."""
         models, classes, features = A.shape
-        X, y = self.X[batch], self.y[batch]
         scores = (X @ A.reshape(-1, features).T).reshape(len(y), models, classes)
         if self.gram is not None:
             scores = scores @ self.gram
@@ -103,15 +105,44 @@ def descend(
     # 2 alpha rate must stay far below 1, or the pull towards 0 overshoots
     rates = np.minimum(rate, 0.02 / np.maximum(problem.alphas, 1e-30)).astype(np.float32)[:, None, None]
     for epoch in range(epochs):
-        order = rng.permutation(n)
-        for step, rows in enumerate(row_blocks(n, batch)):
-            loss, gradient = problem.gradient(A, order[rows])
+        for step, (X, y) in enumerate(batches(problem, batch, rng)):
+            loss, gradient = problem.gradient(A, X, y)
             gradient *= rates * np.float32(1 - (epoch + step / steps) / epochs)
             speed *= np.float32(0.9)
             speed -= gradient
             A += speed
             curve[epoch] += loss / n
     return A, curve
+
+
+def batches(problem: Problem, size: int, rng: np.random.RandomState) -> Iterator[tuple[FloatArray, Labels]]:
+    """Yield all samples once, in random order, in batches that are cut from blocks.
+
+    On disk, samples that lie together are read together: a block is made of short runs from all over the
+    data, and shuffled. A thread reads the next block meanwhile.
+    """
+    on_disk = isinstance(problem.X, ScaledRows)
+    order = visiting_order(len(problem.y), rng, RUN if on_disk else 1)
+    blocks = [order[block] for block in row_blocks(len(order), size * max(1, BLOCK // size))]
+    mixed = [rng.permutation(len(rows)) if on_disk else slice(None) for rows in blocks]
+
+    def read(number: int) -> tuple[FloatArray, Labels]:
+        rows = blocks[number]
+        return problem.X[rows][mixed[number]], problem.y[rows][mixed[number]]
+
+    for X, y in read_ahead(read, range(len(blocks))):
+        for batch in row_blocks(len(y), size):
+            yield X[batch], y[batch]
+
+
+def visiting_order(n: int, rng: np.random.RandomState, run: int) -> Labels:
+    """Return 0..n-1 in a random order of runs of neighbours.
+
+    >>> visiting_order(6, np.random.RandomState(0), 2)
+    array([4, 5, 2, 3, 0, 1])
+    """
+    order = (rng.permutation(-(-n // run))[:, None] * run + np.arange(run)).ravel()
+    return order[order < n]
 
 
 class RankingClassifier(ZeroShotClassifier):
@@ -165,14 +196,30 @@ class RankingClassifier(ZeroShotClassifier):
         self.loss_curve_ = losses
 
 
-def scaled_features(training: Training) -> tuple[FloatArray, float]:
-    """Return the features in float32, divided by their root mean squared length, and that length."""
-    X = np.empty(training.X.shape, dtype=np.float32)
+class ScaledRows:
+    """Features in float32, divided by ``scale``, that are made when they are asked for."""
+
+    def __init__(self, training: Training, scale: float) -> None:
+        self.training, self.scale, self.shape = training, scale, training.X.shape
+
+    def __getitem__(self, rows: slice | Labels) -> FloatArray:
+        return (self.training.rows(rows) / self.scale).astype(np.float32, copy=False)
+
+
+def scaled_features(training: Training) -> tuple[FloatArray | ScaledRows, float]:
+    """Return the features in float32, divided by their root mean squared length, and that length.
+
+    Small ones are copied, large ones stay where they are.
+    """
     largest = max(np.abs(rows).max() for rows, _ in training.blocks()) or 1.0
     square = sum(float(np.sum((rows / largest) ** 2, dtype=np.float64)) for rows, _ in training.blocks())
-    scale = float(largest * np.sqrt(square / len(X))) or 1.0
+    scale = float(largest * np.sqrt(square / len(training.y))) or 1.0
+    scaled = ScaledRows(training, scale)
+    if 4 * np.prod(scaled.shape) > COPIED:
+        return scaled, scale
+    X = np.empty(scaled.shape, dtype=np.float32)
     for block in row_blocks(len(X)):
-        X[block] = training.rows(block) / scale
+        X[block] = scaled[block]
     return X, scale
 
 

@@ -17,6 +17,7 @@ from unseen._arrays import map_npy
 from unseen.errors import UnseenError
 
 Indices = NDArray[np.intp]
+_FEW = 256  # rows that are read between two releases of pages
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -74,11 +75,14 @@ class Rows:
         return X
 
     def _read(self, number: int, index: Indices) -> NDArray[np.floating]:
-        """Copy rows of one part into memory."""
-        part = self.parts[number]
-        X = np.take(part, index - self.starts[number], axis=0).astype(self.dtype, copy=False)
-        release_pages(part)
-        return np.asarray(X)
+        """Copy rows of one part into memory, few at a time: a single row may map a megabyte of its file."""
+        part, index = self.parts[number], index - self.starts[number]
+        X = np.empty((len(index), self.shape[1]), dtype=self.dtype)
+        for start in range(0, len(index), _FEW):
+            few = slice(start, start + _FEW)
+            X[few] = part[index[few]]
+            release_pages(part)
+        return X
 
     def choose(self, rows: Indices) -> Self:
         """Return these rows, still unread."""
