@@ -8,7 +8,7 @@ from typing import Any
 from griffe import Extension, Object
 
 _MARKS = (
-    (re.compile(r"^( *)\.\. math:: *(.+?)$", re.MULTILINE), r"\1\n\1$$\2$$\n"),
+    (re.compile(r"^( *)\.\. math:: *(.+(?:\n\1 +\S.*)*)", re.MULTILINE), r"\1\n\1$$\2$$\n"),
     (re.compile(r":math:`([^`]+)`"), r"$\1$"),
     (re.compile(r":(?:class|func|meth|mod):`~?([^`]+)`"), r"`\1`"),
     (re.compile(r"``([^`]+)``"), r"`\1`"),

@@ -330,7 +330,7 @@ class DeViSE(RankingClassifier):
 class SJE(RankingClassifier):
     r"""Structured joint embedding: only the worst wrong class counts.
 
-    .. math:: \frac1N \sum_n \max_{c} \left( [c \ne y_n] + f(x_n, c) - f(x_n, y_n) \right)
+    .. math:: \frac1N \sum_n \max_{c} ([c \ne y_n] + f(x_n, c) - f(x_n, y_n))
         + \alpha \lVert W \rVert_F^2, \qquad f(x, c) = s_c W x
 
     Parameters

@@ -22,8 +22,8 @@ class SynC(RankingClassifier):
     classes, so the rows A are learnt directly, with the structured loss whose margin is the distance
     between the prototypes, and the bandwidth costs no training of its own:
 
-    .. math:: \frac1N \sum_n \max_c \left( \lVert s_c - s_{y_n} \rVert / m + x_n \cdot A_c - x_n \cdot A_{y_n}
-        \right) + \alpha \lVert A \rVert_F^2
+    .. math:: \frac1N \sum_n \max_c (\lVert s_c - s_{y_n} \rVert / m + x_n \cdot A_c - x_n \cdot A_{y_n}
+       ) + \alpha \lVert A \rVert_F^2
 
     Parameters
     ----------
