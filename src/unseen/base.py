@@ -16,6 +16,7 @@ from unseen.errors import UnseenError, did_you_mean
 from unseen.rows import Rows, in_place, read_ahead
 
 BLOCK = 4096  # rows that are held in a second form (scaled, scored) at any moment
+LARGEST = 1e30  # number that is left to float32: a sum of products of such size is still finite
 SCORES = 2**24  # scores that exist at any moment where only their largest are needed
 FloatArray = NDArray[np.floating]
 
@@ -233,7 +234,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
     def similarity(self, X: Any) -> FloatArray:
         """Return the score of every sample for every class, (n_samples, n_classes)."""
         X = self._validate_samples(X)
-        scores = np.empty((len(X), len(self.classes_)), dtype=X.dtype)
+        scores = np.empty((len(X), len(self.classes_)), dtype=self._score_dtype(X))
         for block, part in self._score_blocks(X, slice(None)):
             scores[block] = part
         return scores
@@ -287,14 +288,20 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
 
     def _score_blocks(self, X: Any, columns: slice | NDArray[np.intp]) -> Iterator[tuple[slice, FloatArray]]:
         """Yield (rows, scores of these rows for some classes), never more than ``SCORES`` at a time."""
-        coef = self.coef_[columns].astype(X.dtype, copy=False).T  # (features, columns)
-        intercept = self.intercept_[columns].astype(X.dtype, copy=False)
+        dtype = self._score_dtype(X)
+        coef = self.coef_[columns].astype(dtype, copy=False).T  # (features, columns)
+        intercept = self.intercept_[columns].astype(dtype, copy=False)
         blocks = list(score_blocks(len(X), coef.shape[1]))
         rows_of_blocks = read_ahead(lambda block: scale_rows(X[block], self.normalize), blocks)
         for block, rows in zip(blocks, rows_of_blocks):
             scores = rows @ coef
             scores += intercept
             yield block, scores
+
+    def _score_dtype(self, X: Any) -> np.dtype[Any]:
+        """Return the type of the samples, unless squared lengths of class centres go beyond float32."""
+        representable = np.abs(self.intercept_).max() < LARGEST
+        return np.dtype(X.dtype if representable else np.float64)
 
     def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
         """Fit all models on the same samples."""
