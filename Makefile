@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN ?= runs/demo
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint types docs bench build clean
+.PHONY: help demo test test-fast lint types docs fuzz bench build clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ types: $(VENV)/.dev ## Check types with mypy
 
 docs: $(VENV)/.docs ## Build the documentation into site/, warnings are errors
 	$(BIN)/mkdocs build --strict
+
+fuzz: $(VENV)/.dev ## Damage 12 000 files of every kind and see that each is read or refused
+	$(BIN)/python tests/fuzzing.py 12000
 
 bench: $(VENV)/.dev ## Run all speed benchmarks and write their ratios to runs/benchmarks.txt
 	@mkdir -p runs

@@ -15,8 +15,8 @@ for package in ("h5py", "onnxruntime", "PIL", "pyarrow"):
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 
 
-@pytest.mark.parametrize("n", [1_500, pytest.param(12_000, marks=pytest.mark.slow)])
-def test_a_damaged_file_is_read_or_refused(tmp_path, n):
+def test_a_damaged_file_is_read_or_refused(tmp_path):
+    n = 1_500  # `make fuzz` tries 12 000
     per_target = -(-n // len(READERS))
     ends, bad = fuzz(dict.fromkeys(READERS, per_target), tmp_path, seed=n)
     assert not bad, "\n".join(bad)
