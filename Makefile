@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN ?= runs/demo
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint types docs fuzz bench build clean
+.PHONY: help demo test test-fast oldest lint types docs fuzz bench build clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -33,6 +33,12 @@ demo: $(VENV)/.demo ## Compare the eight methods on the embedded digits data and
 test: $(VENV)/.dev ## Run the whole test suite
 	$(BIN)/python -m pytest
 
+oldest: ## Run the fast tests with the oldest versions of all dependencies that pyproject.toml allows
+	test -d $(VENV)-oldest || $(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python tests/oldest_versions.py > $(VENV)-oldest/constraints.txt
+	$(VENV)-oldest/bin/python -m pip install --quiet -c $(VENV)-oldest/constraints.txt -e '.[dev]'
+	$(VENV)-oldest/bin/python -m pytest -m 'not slow' -W default  # old packages warn of new ones
+
 test-fast: $(VENV)/.dev ## Run the tests that take less than about ten seconds each
 	$(BIN)/python -m pytest -m 'not slow'
 
@@ -57,4 +63,4 @@ build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build
 
 clean: ## Remove everything that make created
-	rm -rf $(VENV) runs site dist
+	rm -rf $(VENV) $(VENV)-oldest runs site dist

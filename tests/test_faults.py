@@ -249,7 +249,7 @@ def test_a_full_disk_keeps_the_stored_runs(forks, small_disk):
     assert 0 < len(read_store(small_disk)) < 60
 
 
-@pytest.mark.parametrize("limit", [200, 3_000])
+@pytest.mark.parametrize("limit", [1_000, 3_000])
 def test_a_full_disk_leaves_the_old_model(forks, tmp_path, limit):
     model = tmp_path / "model"
     model.write_text("the old one")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from unseen.errors import UnseenError
 
@@ -35,6 +37,17 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise UnseenError(f"Cannot write {path}: {reason}. Nothing was changed.") from error
+
+
+def write_npz(path: str | os.PathLike[str], **arrays: Any) -> None:
+    """Write arrays to an ``.npz``, whole or not at all."""
+    import numpy as np
+
+    # in memory first: an archive that cannot be finished complains a second time when it is thrown away
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content.getbuffer())
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

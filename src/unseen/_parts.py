@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._files import atomic_path
+from unseen._files import atomic_path, write_npz
 
 FLUSH_SECONDS = 5.0  # the work that a power cut may cost
 FLUSH_ROWS = 4096
@@ -86,8 +86,7 @@ class Parts:
         if self._names:
             # a name that no other process takes: two extractions to one file never mix their rows
             part = self.folder / f"part-{uuid.uuid4().hex}.npz"
-            with atomic_path(part) as path:
-                np.savez(path, names=np.array(self._names), rows=np.concatenate(self._rows))
+            write_npz(part, names=np.array(self._names), rows=np.concatenate(self._rows))
             self._note(part, self._names)
         self._names, self._rows, self._flushed = [], [], time.monotonic()
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen import __version__
-from unseen._files import atomic_path
+from unseen._files import atomic_path, write_npz
 from unseen.base import FloatArray
 from unseen.errors import UnseenError
 
@@ -57,20 +57,18 @@ def export(model: Any, path: str | PathLike[str], format: str) -> None:
     writers = {"onnx": _write_onnx, "npz": _write_npz}
     if format not in writers:
         raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(writers)}.")
-    with atomic_path(path) as temporary:
-        writers[format](LinearLayer.of(model), temporary)
+    writers[format](LinearLayer.of(model), Path(path))
 
 
 def _write_npz(layer: LinearLayer, path: Path) -> None:
-    with open(path, "wb") as file:  # an open file: savez would add a suffix to a name
-        np.savez(
-            file,
-            coef=layer.coef,
-            intercept=layer.intercept,
-            classes=layer.classes,
-            seen=layer.seen,
-            normalize=np.array(layer.normalize or ""),
-        )
+    write_npz(
+        path,
+        coef=layer.coef,
+        intercept=layer.intercept,
+        classes=layer.classes,
+        seen=layer.seen,
+        normalize=np.array(layer.normalize or ""),
+    )
 
 
 # ---- ONNX ----------------------------------------------------------------------------------------------
@@ -87,7 +85,8 @@ def _write_onnx(layer: LinearLayer, path: Path) -> None:
         "seen": json.dumps(layer.seen.tolist()),
         "normalize": layer.normalize or "",
     }
-    path.write_bytes(_model(_graph(layer), words))
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(_model(_graph(layer), words))
 
 
 def _graph(layer: LinearLayer) -> bytes:

@@ -91,25 +91,27 @@ def _numbers(path: Path, header: list[str], rows: list[list[str]]) -> NDArray[np
 
 def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
         raise need_extra("pyarrow", "pandas", "Reading Parquet") from error
     try:
         table = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
+        names, columns = table.column_names, [column.to_numpy() for column in table.columns]
+    except MemoryError:
+        raise
+    except Exception as error:  # as many as there are ways to damage it
         raise UnseenError(f"{path} cannot be read as Parquet ({one_line(error)}).") from error
-    label = _label_column(path, table.column_names)
-    y = text_array(map(str, table.column(label).to_pylist()), str(path))
-    table = table.remove_column(label)
-    for field in table.schema:
-        if not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
+    label = _label_column(path, names)
+    y = text_array(map(str, columns.pop(label)), str(path))
+    del names[label]
+    for name, column in zip(names, columns, strict=True):
+        if column.dtype.kind not in "fiu":
             raise UnseenError(
-                f"{path}, column {field.name!r} is of type {field.type}, expected numbers. "
+                f"{path}, column {name!r} is of type {table.schema.field(name).type}, expected numbers. "
                 f"Every column but {LABEL!r} is a class."
             )
-    scores = np.column_stack([column.to_numpy() for column in table.columns])
-    return {"scores": scores, "y": y, "class_names": np.array(table.column_names, dtype=str)}
+    scores = np.array(columns).T.reshape(len(y), len(columns))
+    return {"scores": scores, "y": y, "class_names": text_array(names, str(path))}
 
 
 def _label_column(path: Path, names: list[str]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from unseen._files import atomic_path, check_writable
+from unseen._files import atomic_path, check_writable, write_npz
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
@@ -246,6 +246,5 @@ def _write_predictions(maxima: ScoreMaxima, gamma: float, given: Scores, path: P
     content: dict[str, Any] = {"predicted": maxima.predict(gamma), "gamma": np.float64(gamma)}
     if given.class_names is not None:
         content["class_names"] = np.array(given.class_names)
-    with atomic_path(path) as temporary:
-        np.savez(temporary, **content)
+    write_npz(path, **content)
     click.echo(f"wrote {path}: the predicted column of {len(maxima)} samples", err=True)

@@ -70,13 +70,18 @@ def _own(h5py: Any, file: Any, name: str) -> Any:
 
 def _read_hdf5_array(file: Any, item: Any) -> NDArray[Any]:
     """Return an array as MATLAB shows it (HDF5 holds it transposed), a cell array as an array of text."""
+    values = _content(item)
+    if values.dtype.kind != "O":
+        return values.T
+    return np.array([decode(_content(file[cell]).ravel()) for cell in values.ravel()], dtype=str)
+
+
+def _content(item: Any) -> NDArray[Any]:
+    """Return what a data set holds, unless it announces more than the file or the machine can hold."""
     if item.nbytes > MOST_COMPRESSION * item.id.get_storage_size():
         raise ValueError(f"{item.name} announces shape {item.shape}, more than the file can hold")
     check_fits(item.nbytes, item.name)
-    values = item[()]
-    if values.dtype.kind != "O":
-        return values.T
-    return np.array([decode(file[reference][()].ravel()) for reference in values.ravel()], dtype=str)
+    return item[()]
 
 
 def _plain(value: NDArray[Any]) -> NDArray[Any]:
