@@ -79,7 +79,7 @@ def run_bench(
     store: Store,
     *,
     jobs: int | None = None,
-    threads: int | None = None,
+    threads: int = 1,
     quiet: bool = False,
     cluster: str | None = None,
 ) -> Report:
@@ -93,13 +93,13 @@ def run_bench(
         Where results go; a task found there is not repeated.
     jobs : int, optional
         Runs at the same time; by default one per processor.
-    threads : int, optional
-        Threads of the linear algebra in each run; by default the cores are shared out among the jobs.
+    threads : int
+        Threads of the linear algebra in each run. Sums are rounded in another order with another number:
+        with the same number results are the same to the bit, however many jobs there are.
     quiet : bool
         No progress on stderr.
     cluster : str, optional
-        Address of a Dask scheduler, to run there: as many runs at a time as its workers have threads,
-        each with one thread of linear algebra.
+        Address of a Dask scheduler, to run there: as many runs at a time as its workers have threads.
     """
     settings = {task.setting.key: task.setting for task in tasks}
     for setting in settings.values():
@@ -109,8 +109,7 @@ def run_bench(
     report = Report(found=len(tasks) - len(waiting))
     if waiting:
         with _place(cluster, list(settings.values()), jobs) as jobs:
-            own_share = 1 if cluster else max(1, cpu_count() // jobs)
-            _run_all(waiting, store, report, jobs, threads or own_share, quiet)
+            _run_all(waiting, store, report, jobs, threads, quiet)
     keys = {task.run.key for task in tasks}
     report.failures = [failure for failure in store.failures() if failure.run.key in keys]
     return report

@@ -52,7 +52,7 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     help="How gamma gets from the folds to the test.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time. [default: one per processor]")
-@click.option("--threads", type=click.IntRange(1), help="Threads of each run. [default: processors / jobs]")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each run.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: runs/DATA-SPLIT]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -91,7 +91,7 @@ def command(
     seeds: int,
     gamma: str,
     jobs: int | None,
-    threads: int | None,
+    threads: int,
     cluster: str | None,
     out: Path | None,
     as_json: bool,
