@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN ?= runs/demo
+OLDEST_TESTS ?= tests
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast oldest lint types docs fuzz bench build clean
 
@@ -37,7 +38,7 @@ oldest: ## Run the fast tests with the oldest versions of all dependencies that 
 	test -d $(VENV)-oldest || $(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python tests/oldest_versions.py > $(VENV)-oldest/constraints.txt
 	$(VENV)-oldest/bin/python -m pip install --quiet -c $(VENV)-oldest/constraints.txt -e '.[dev]'
-	$(VENV)-oldest/bin/python -m pytest -m 'not slow' -W default  # old packages warn of new ones
+	$(VENV)-oldest/bin/python -m pytest -m 'not slow' -W default $(OLDEST_TESTS)  # old packages warn of new ones
 
 test-fast: $(VENV)/.dev ## Run the tests that take less than about ten seconds each
 	$(BIN)/python -m pytest -m 'not slow'
