@@ -76,6 +76,10 @@ class Fork:
         self.began = time.monotonic()
         self.pid = int(server.readline())
 
+    def stdout(self) -> str:
+        """Return what it has printed so far."""
+        return self._files[0].read_text()
+
     def kill(self, number: int) -> Done:
         """Send a signal to the process alone and wait for its end."""
         began = time.monotonic()
@@ -121,6 +125,8 @@ class Forks:
     def start(self, *arguments: object, **limits: int) -> Fork:
         """Start ``unseen ...``; limits as RLIMIT_FSIZE=... hold for it alone."""
         files = [self._folder / name for name in ("stdout", "stderr")]
+        for file in files:
+            file.write_text("")  # nothing of the last one
         order: dict[str, Any] = {"arguments": [str(argument) for argument in arguments]}
         self.write(order | {"files": list(map(str, files)), "limits": limits})
         return Fork(self, files)

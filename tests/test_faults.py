@@ -119,7 +119,7 @@ def job(request, forks):
     return Job(request.getfixturevalue("picture_forks"), ("extract", pictures, *options), read_archive)
 
 
-@pytest.mark.parametrize("n_moments", [4, pytest.param(16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_moments", [4, pytest.param(26, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("job", ["bench", "extract", "fit"], indirect=True)
 def test_killed_at_any_moment_and_started_again_gives_the_same(job, tmp_path, n_moments):
     done = job.start(tmp_path / "whole.npz").wait()
@@ -182,6 +182,15 @@ def test_ctrl_c_does_not_wait_for_a_long_call(forks, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_import_is_no_missing_package(forks, tmp_path, number):
+    fork = forks.start("bench", "--methods", "fake_import:Method", "--out", tmp_path)
+    wait_until(lambda: "importing" in fork.stdout())
+    done = fork.kill(number)
+    assert done.returncode == 128 + number
+    assert done.stderr == "\ninterrupted: no file was written.\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_extraction_leaves_with_a_summary(picture_forks, pictures, network, tmp_path, number):
     options = ("--crops", 10, "--size", 448, "--threads", 1, "--quiet", "--out", tmp_path / "f.npz")
     fork = picture_forks.start("extract", pictures, "--backbone", network, *options)
@@ -195,16 +204,22 @@ def test_an_extraction_leaves_with_a_summary(picture_forks, pictures, network, t
     assert not (tmp_path / "f.npz").exists()
 
 
-def test_workers_do_not_outlive_a_killed_bench(forks, tmp_path):
+@pytest.mark.parametrize("n_done", [0, 1])
+def test_workers_do_not_outlive_a_killed_bench(forks, tmp_path, n_done):
+    """Neither at work nor before their first run, when they wait for what nobody will send."""
     psutil = pytest.importorskip("psutil")
     methods = ("--methods", "fake_methods:Slow", "--seeds", 60, "--jobs", 2)
     fork = forks.start("bench", *methods, "--out", tmp_path, "--quiet")
-    wait_until(lambda: n_runs(tmp_path) > 0)
-    workers = psutil.Process(fork.pid).children(recursive=True)
+    process = psutil.Process(fork.pid)
+    wait_until(lambda: n_runs(tmp_path) >= n_done and len(loky_workers(process)) == 2)
+    workers = process.children(recursive=True)
     assert fork.kill(signal.SIGKILL).returncode == -signal.SIGKILL
     _, alive = psutil.wait_procs(workers, timeout=20)
-    assert len(workers) >= 2
     assert alive == []
+
+
+def loky_workers(process: Any) -> list[Any]:
+    return [child for child in process.children() if "LokyProcess" in " ".join(child.cmdline())]
 
 
 def n_runs(folder: Path) -> int:

@@ -131,6 +131,16 @@ def test_an_hdf5_bomb_is_refused_without_its_memory(reader, tmp_path):
     assert reader.read("mat v7.3 features", path) == "refused"
 
 
+@pytest.mark.parametrize("order", "<>")
+def test_letters_that_do_not_exist_are_refused(tmp_path, order):
+    """NumPy takes any number for a letter, in both byte orders, and ends in an internal error on printing."""
+    names = np.array(["jay", "owl"], dtype=f"{order}U3")
+    np.savez(tmp_path / "names.npz", names=names, none=names.view(f"{'><'[order == '>']}U3"))
+    assert _arrays.read_npz(tmp_path / "names.npz", ["names"])["names"].tolist() == ["jay", "owl"]
+    with pytest.raises(UnseenError, match=r"not a whole \.npz file"):
+        _arrays.read_npz(tmp_path / "names.npz", ["none"])
+
+
 @pytest.mark.parametrize("kind", ["npz", "mat"])
 def test_what_the_machine_has_no_memory_for_is_refused_before(tmp_path, monkeypatch, kind):
     folder = small.write_xlsa17(tmp_path / "BIRDS")

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-
 import pytest
 from joblib import Parallel, delayed
 
-from conftest import ROOT
 from unseen.benchmark import runner
 from unseen.benchmark.protocol import make_run
 from unseen.benchmark.runner import Forecast, Outcome, Task, plan, run_bench
 from unseen.benchmark.setting import Setting
-from unseen.benchmark.store import FILE_NAME, Store
+from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summaries
 from unseen.datasets import load
 from unseen.splits import make_split
@@ -94,29 +88,6 @@ def test_a_killed_worker_costs_only_its_own_run(setting, store):
     assert "memory" in failure.error
     assert set(summaries(store)[0]["methods"]) == {"linear-vs", "linear-sv"}
     assert Parallel(n_jobs=2)([delayed(abs)(-1)]) == [1]  # joblib works on in this process
-
-
-def test_a_killed_bench_leaves_no_worker_behind(tmp_path):
-    psutil = pytest.importorskip("psutil")
-    asked = f"bench --methods fake_methods:Slow --seeds 50 --jobs 2 --quiet --out {tmp_path}"
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
-    command = [sys.executable, "-m", "unseen", *asked.split()]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
-    while not (tmp_path / FILE_NAME).exists():
-        time.sleep(0.1)
-    with Store(tmp_path) as store:
-        while not store.runs():
-            time.sleep(0.1)
-    while len(found := workers(psutil.Process(process.pid))) < 2:  # on a busy machine one starts later
-        time.sleep(0.1)
-    process.kill()
-    process.wait()
-    _, alive = psutil.wait_procs(found, timeout=30)
-    assert not alive
-
-
-def workers(process):
-    return [child for child in process.children() if "LokyProcess" in " ".join(child.cmdline())]
 
 
 def test_what_is_warned_of_is_kept_with_the_result(setting, store):

@@ -149,6 +149,6 @@ def _checked_text(values: NDArray[Any]) -> NDArray[np.str_]:
     """Return text of type str; ``ValueError`` where it is none."""
     if values.dtype.kind == "S":
         return np.char.decode(values, "utf-8")
-    codes = np.ascontiguousarray(values).astype("<U").view("<u4")
-    codes.tobytes().decode("utf-32-le")  # NumPy itself lets any number pass for a letter
-    return values
+    text = values.astype(values.dtype.newbyteorder("<"))
+    text.tobytes().decode("utf-32-le")  # NumPy itself lets any number pass for a letter
+    return text

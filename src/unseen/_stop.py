@@ -15,11 +15,8 @@ GRACE = 1.0  # seconds to unwind; then the process ends wherever it is
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Summary = Callable[[], str]
 _summaries: list[Summary] = []  # of the blocks that are running, innermost last
+_received: list[int] = []  # signals, in their order
 _speaking = threading.Lock()
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, handled as Ctrl-C is."""
 
 
 class Stopped(SystemExit):
@@ -41,12 +38,13 @@ def stoppable(summary: Summary) -> Iterator[None]:
     try:
         with nullcontext() if len(_summaries) > 1 else _watched():
             yield
-    except KeyboardInterrupt as stop:
-        number = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
+    except BaseException as error:
+        if isinstance(error, Stopped) or not _is_stop(error):
+            raise
         for impatient in SIGNALS:
             signal.signal(impatient, signal.SIG_IGN)
         _say()
-        raise Stopped(_exit_code(number)) from None
+        raise Stopped(_exit_code(_received[0] if _received else signal.SIGINT)) from None
     finally:
         if _summaries:
             _summaries.pop()
@@ -54,29 +52,40 @@ def stoppable(summary: Summary) -> Iterator[None]:
 
 @contextmanager
 def _watched() -> Iterator[None]:
-    """Raise at SIGTERM too, and end the process where a signal has not ended it after a while."""
+    """Raise at SIGTERM as at Ctrl-C, and end the process where a signal has not ended it after a while."""
     reading, writing = socket.socketpair()
     writing.setblocking(False)
     left = threading.Event()
     threading.Thread(target=_watch, args=(reading, left), daemon=True).start()
     woken = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
-    handler = signal.signal(signal.SIGTERM, _terminate)
+    _received.clear()
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in handlers.items():
+        if handler is not signal.SIG_IGN:  # as a shell has it for what runs behind it
+            signal.signal(number, _receive)
     stopped = False
     try:
         yield
-    except (KeyboardInterrupt, Stopped):
-        stopped = True  # what Python does at its very end may take long, too: the thread goes on waiting
+    except BaseException as error:
+        stopped = _is_stop(error)  # what Python does at its very end may take long, too: the thread waits on
         raise
     finally:
         if not stopped:
             left.set()
-            signal.signal(signal.SIGTERM, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
         signal.set_wakeup_fd(woken)
         writing.close()
 
 
-def _terminate(number: int, frame: object) -> NoReturn:
-    raise Terminated
+def _receive(number: int, frame: object) -> NoReturn:
+    _received.append(number)
+    raise KeyboardInterrupt
+
+
+def _is_stop(error: BaseException) -> bool:
+    """Whether a signal is behind it: an import that is interrupted may say that the package is not there."""
+    return bool(_received) or isinstance(error, KeyboardInterrupt | Stopped)
 
 
 def _watch(reading: socket.socket, left: threading.Event) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from joblib import cpu_count, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
+from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import threadpool_limits
 
-from unseen._parallel import results
+from unseen._parallel import dependent, results
 from unseen._progress import progress
 from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.setting import Setting
@@ -118,10 +116,18 @@ def run_bench(
 def _place(cluster: str | None, settings: Sequence[Setting], jobs: int | None) -> AbstractContextManager[int]:
     """Return the context in which joblib sends runs to their place; it yields how many run at a time."""
     if cluster is None:
-        return nullcontext(jobs or cpu_count())
+        return _processes(jobs or cpu_count())
     from unseen.benchmark.cluster import dask_cluster
 
     return dask_cluster(cluster, settings)
+
+
+@contextmanager
+def _processes(jobs: int) -> Iterator[int]:
+    """Let joblib's own processes end with this one, unless the caller has chosen another back end."""
+    own = type(get_active_backend()[0]) is BACKENDS["loky"]
+    with parallel_config("loky", **dependent()) if own else nullcontext():
+        yield jobs
 
 
 def _run_all(
@@ -158,7 +164,7 @@ def _outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: int) -
 def _parallel(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
     # Asked when its turn comes: another bench on the same folder may have finished it meanwhile.
     waiting = (task for task in list(tasks) if not store.has(task.run.key))
-    calls = (delayed(_attempt_in_worker)(t.run, t.setting, threads, os.getpid()) for t in waiting)
+    calls = (delayed(attempt)(t.run, t.setting, threads) for t in waiting)
     return results(calls, jobs, ordered=False)
 
 
@@ -166,29 +172,11 @@ def _alone(task: Task, threads: int) -> Outcome:
     """Do a task in a process of its own, so that its death is known to be its own."""
     try:
         # Shut down afterwards: joblib must not find a pool that it has not made.
-        with get_reusable_executor(max_workers=1) as worker:
-            return worker.submit(_attempt_in_worker, task.run, task.setting, threads, os.getpid()).result()
+        with get_reusable_executor(max_workers=1, **dependent()) as worker:
+            return worker.submit(attempt, task.run, task.setting, threads).result()
     except BrokenProcessPool as error:
         reason = "The process of this run was killed, most likely because memory ran out. Use fewer --jobs."
         return Outcome(task.run, error=reason, details=str(error))
-
-
-def _attempt_in_worker(run: Run, setting: Setting, threads: int, parent: int) -> Outcome:
-    if os.getppid() == parent:
-        _leave_with(parent)
-    return attempt(run, setting, threads)
-
-
-@cache
-def _leave_with(parent: int) -> None:
-    """End this process when its parent has ended: a killed bench leaves no worker behind."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def attempt(run: Run, setting: Setting, threads: int) -> Outcome:

@@ -250,7 +250,8 @@ def _user_errors(path: Path) -> Iterator[None]:
         raise  # our own mistake
     except (sqlite3.DatabaseError, OSError, UnicodeDecodeError) as error:
         raise UnseenError(
-            f"Cannot use {path}: {error}. What is stored stays; make room or give another folder with --out."
+            f"Cannot use {path}: {one_line(error)}. What is stored stays; make room or give another folder "
+            "with --out."
         ) from error
 
 

@@ -40,14 +40,14 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; what the user or the machine got wrong becomes one line and exit code 2."""
-        with stoppable(lambda: "no file was written."):
-            try:
+        try:
+            with stoppable(lambda: "no file was written."):
                 return super().invoke(ctx)
-            except (UnseenError, OSError, MemoryError) as error:
-                if isinstance(error, BrokenPipeError):
-                    raise  # the reader of our output has left, as head does
-                click.echo(f"error: {_one_line(error)}", err=True)
-                sys.exit(2)
+        except (UnseenError, OSError, MemoryError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise  # the reader of our output has left, as head does
+            click.echo(f"error: {_one_line(error)}", err=True)
+            sys.exit(2)
 
 
 def _one_line(error: Exception) -> str:
