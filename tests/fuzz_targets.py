@@ -199,6 +199,27 @@ def store_file() -> bytes:
     return store.path.read_bytes()
 
 
+@functools.cache
+def network_folder() -> Path:
+    """A network in one file, and one whose weights lie beside it."""
+    from onnx_models import small_network
+
+    folder = Path(tempfile.mkdtemp())
+    small_network(folder / "whole.onnx")
+    small_network(folder / "network.onnx", "weights.bin")
+    return folder
+
+
+@functools.cache
+def encoder_folder() -> Path:
+    """A text encoder that takes token numbers, with its tokenizer."""
+    from onnx_models import token_encoder, write_tokenizer
+
+    folder = Path(tempfile.mkdtemp())
+    write_tokenizer(folder)
+    return token_encoder(folder).parent
+
+
 def picture_list() -> list[Maker]:
     return [damaged(b"a.png,jay\nb.png,owl\nfolder/c.png,jay\n" * 4)]
 
@@ -226,13 +247,20 @@ WRITERS: dict[str, Callable[[], list[Maker]]] = {
     "safetensors model": models,
     "sqlite store": lambda: [damaged(store_file())],
     "picture": pictures,
+    "onnx backbone": files_of(network_folder, "whole.onnx"),
+    "onnx split backbone": files_of(network_folder, "network.onnx"),
+    "bin weights": files_of(network_folder, "weights.bin"),
+    "onnx encoder": files_of(encoder_folder, "text.onnx"),
+    "json tokenizer": files_of(encoder_folder, "tokenizer.json"),
 }
 
 
 # ---- reading, as the commands do ------------------------------------------------------------------------
 
 
-def in_folder(folder: Callable[[], Path], name: str) -> Callable[[Path], None]:
+def in_folder(
+    folder: Callable[[], Path], name: str, reader: Callable[[Path], None] | None = None
+) -> Callable[[Path], None]:
     """Read a folder in which one file is the damaged one."""
 
     def read(path: Path) -> None:
@@ -240,7 +268,7 @@ def in_folder(folder: Callable[[], Path], name: str) -> Callable[[Path], None]:
             copy = Path(place) / "data"
             shutil.copytree(folder(), copy)
             shutil.copy(path, copy / name)
-            read_data(copy)
+            (reader or read_data)(copy)
 
     return read
 
@@ -318,6 +346,20 @@ def read_store(path: Path) -> None:
             summaries(store)
 
 
+def read_backbone(folder: Path) -> None:
+    from unseen.backbone import Backbone
+
+    network = Backbone(folder / "network.onnx", threads=1)
+    json.dumps(network.describe())
+    network(np.ones((2, 3, network.size, network.size), dtype=np.float32))
+
+
+def read_encoder(folder: Path) -> None:
+    from unseen.prototypes import Prototypes, TextEncoder
+
+    Prototypes.from_text({"jay": ["a blue bird", "blue"], "owl": "brown"}, TextEncoder(folder / "text.onnx"))
+
+
 READERS: dict[str, Callable[[Path], None]] = {
     "mat v5 splits": in_folder(xlsa17_folder, "att_splits.mat"),
     "mat v5 features": in_folder(xlsa17_folder, "res101.mat"),
@@ -337,6 +379,11 @@ READERS: dict[str, Callable[[Path], None]] = {
     "safetensors model": read_model,
     "sqlite store": read_store,
     "picture": read_picture,
+    "onnx backbone": in_folder(network_folder, "network.onnx", read_backbone),
+    "onnx split backbone": in_folder(network_folder, "network.onnx", read_backbone),
+    "bin weights": in_folder(network_folder, "weights.bin", read_backbone),
+    "onnx encoder": in_folder(encoder_folder, "text.onnx", read_encoder),
+    "json tokenizer": in_folder(encoder_folder, "tokenizer.json", read_encoder),
 }
 
 

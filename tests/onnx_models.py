@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import TensorProto, helper, load, numpy_helper, save
 
 FLOAT = TensorProto.FLOAT
+WORDS = {"[PAD]": 0, "blue": 1, "brown": 2, "bird": 3}
 
 
 def write_model(
@@ -30,6 +31,24 @@ def write_model(
         graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8
     )
     save(model, path)
+    return path
+
+
+def small_network(path: Path, weights: str | None = None) -> Path:
+    """A convolution, a mean over places and a linear layer; weights in another file where one is named."""
+    rng = np.random.default_rng(0)
+    constants = {"kernels": rng.normal(size=(8, 3, 3, 3)), "matrix": rng.normal(size=(8, 6))}
+    nodes = [
+        helper.make_node("Conv", ["pixels", "kernels"], ["maps"], strides=[2, 2]),
+        helper.make_node("Relu", ["maps"], ["positive"]),
+        helper.make_node("GlobalAveragePool", ["positive"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "matrix"], ["features"]),
+    ]
+    inputs, outputs = {"pixels": (FLOAT, ["batch", 3, "height", "width"])}, {"features": ["batch", 6]}
+    write_model(path, nodes, inputs, outputs, {k: v.astype(np.float32) for k, v in constants.items()})
+    if weights:
+        save(load(path), path, save_as_external_data=True, location=weights, size_threshold=0)
     return path
 
 
@@ -59,3 +78,23 @@ def map_backbone(path: Path) -> Path:
         {"map": shape, "tokens": ["batch", "places", 3]},
         {"flat": np.array([0, 3, -1], dtype=np.int64)},
     )
+
+
+def token_encoder(folder: Path, mask: bool = True) -> Path:
+    """Embeds token i as row i of a table; the output is a sequence (batch, tokens, 2)."""
+    embeddings = np.array([[9, 9], [1, 0], [0, 1], [1, 1]], dtype=np.float32)
+    nodes = [helper.make_node("Gather", ["embeddings", "input_ids"], ["last_hidden_state"])]
+    kind = (TensorProto.INT64, ["batch", "tokens"])
+    inputs = {"input_ids": kind, "attention_mask": kind} if mask else {"input_ids": kind}
+    outputs = {"last_hidden_state": ["batch", "tokens", 2]}
+    return write_model(folder / "text.onnx", nodes, inputs, outputs, {"embeddings": embeddings})
+
+
+def write_tokenizer(folder: Path) -> None:
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    tokenizer = Tokenizer(WordLevel(WORDS, unk_token="[PAD]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))

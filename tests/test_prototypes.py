@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from onnx_models import write_model
+from onnx_models import WORDS, token_encoder, write_model, write_tokenizer
 from unseen import LinearSV
 from unseen.datasets import load
 from unseen.errors import UnseenError
@@ -128,28 +127,6 @@ def test_data_sets_take_a_table_in_memory(tmp_path):
 
 # ---- text encoders in ONNX format
 
-WORDS = {"[PAD]": 0, "blue": 1, "brown": 2, "bird": 3}
-
-
-def token_encoder(folder: Path, mask: bool = True) -> Path:
-    """Embeds token i as row i of a table; the output is a sequence (batch, tokens, 2)."""
-    embeddings = np.array([[9, 9], [1, 0], [0, 1], [1, 1]], dtype=np.float32)
-    nodes = [helper.make_node("Gather", ["embeddings", "input_ids"], ["last_hidden_state"])]
-    kind = (TensorProto.INT64, ["batch", "tokens"])
-    inputs = {"input_ids": kind, "attention_mask": kind} if mask else {"input_ids": kind}
-    outputs = {"last_hidden_state": ["batch", "tokens", 2]}
-    return write_model(folder / "text.onnx", nodes, inputs, outputs, {"embeddings": embeddings})
-
-
-def write_tokenizer(folder: Path) -> None:
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import Whitespace
-
-    tokenizer = Tokenizer(WordLevel(WORDS, unk_token="[PAD]"))
-    tokenizer.pre_tokenizer = Whitespace()
-    tokenizer.save(str(folder / "tokenizer.json"))
-
 
 @pytest.mark.parametrize("mask", [True, False])
 def test_tokens_are_averaged_without_padding(tmp_path, mask):
@@ -185,6 +162,15 @@ def test_text_encoders_that_cannot_be_used(tmp_path):
     )
     with pytest.raises(UnseenError, match="expected a text encoder"):
         TextEncoder(picture)(["blue"])
+
+
+@pytest.mark.parametrize("old", ["{", '"[PAD]": 0,'])
+def test_a_damaged_tokenizer_is_one_clear_error(tmp_path, old):
+    write_tokenizer(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(path.read_text().replace(old, "", 1))
+    with pytest.raises(UnseenError, match=r"tokenizer\.json' is not a tokenizer that can be used: "):
+        TextEncoder(token_encoder(tmp_path))(["blue", "pink"])
 
 
 def test_tokenizer_may_lie_elsewhere(tmp_path):

@@ -18,11 +18,13 @@ def open_session(file: Path, provider: str = "cpu", threads: int | None = None) 
     if not file.is_file():
         raise UnseenError(f"There is no file {str(file)!r}. Give the path of a model in ONNX format.")
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what goes wrong is raised: it need not be printed, too
     options.intra_op_num_threads = threads or 0
     name = _find_provider(provider, onnxruntime.get_available_providers())
     try:
-        return onnxruntime.InferenceSession(str(file), options, providers=[name])
+        session = onnxruntime.InferenceSession(str(file), options, providers=[name], enable_fallback=0)
+        signature([*session.get_inputs(), *session.get_outputs()])  # names may be no text
+        return session
     except Exception as error:  # ONNX Runtime has one exception class per status code
         raise UnseenError(f"{str(file)!r} is not a model that can be run: {one_line(error)}") from error
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from unseen._onnx import find_output, open_session, run_session, signature
 from unseen.base import FloatArray, scale_rows
 from unseen.datasets.tables import read_csv, read_prototypes
-from unseen.errors import UnseenError, did_you_mean, need_extra
+from unseen.errors import UnseenError, did_you_mean, need_extra, one_line
 
 # input of a text encoder -> what a tokenizer calls it
 TOKEN_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
@@ -228,7 +227,7 @@ class TextEncoder:
                 f"{self.file.name} takes {signature(entries)}, expected a text encoder: strings, or "
                 f"{', '.join(TOKEN_INPUTS)}."
             )
-        encoded = self._tokenizer.encode_batch(texts)
+        encoded = self._tokenize(texts)
         fed = {}
         for entry in entries:
             kind = np.int32 if entry.type == "tensor(int32)" else np.int64
@@ -242,8 +241,7 @@ class TextEncoder:
             return np.einsum("ntd,nt->nd", found, mask) / mask.sum(axis=1, keepdims=True)
         return found
 
-    @cached_property
-    def _tokenizer(self) -> Any:
+    def _tokenize(self, texts: list[str]) -> list[Any]:
         try:
             import tokenizers
         except ImportError:
@@ -253,6 +251,11 @@ class TextEncoder:
                 f"{self.file.name} takes token numbers, but there is no {str(self.tokenizer_file)!r}. "
                 "Put the model's tokenizer.json beside it."
             )
-        tokenizer = tokenizers.Tokenizer.from_file(str(self.tokenizer_file))
-        tokenizer.enable_padding()
-        return tokenizer
+        try:
+            tokenizer = tokenizers.Tokenizer.from_file(str(self.tokenizer_file))
+            tokenizer.enable_padding()
+            return tokenizer.encode_batch(texts)
+        except Exception as error:  # the package has no class of its own for them
+            raise UnseenError(
+                f"{str(self.tokenizer_file)!r} is not a tokenizer that can be used: {one_line(error)}."
+            ) from error
