@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from unseen.benchmark import protocol
 from unseen.benchmark.protocol import class_table, evaluate_run, make_run, seen_confusion
 from unseen.benchmark.setting import Setting, split_checksum
 from unseen.datasets import load
 from unseen.linear import LinearVS
+from unseen.methods import METHODS
 from unseen.metrics import accuracy, harmonic_mean
 from unseen.selection import GZSLClassifierCV
 from unseen.splits import make_split
@@ -151,18 +154,29 @@ def test_attribute_error_is_that_of_the_first_fold(setting, result):
     assert evaluate_run(setting, "linear-sv", 0)["attribute_error"] is None
 
 
-def test_test_samples_and_unseen_prototypes_choose_nothing(setting, result):
+CHOSEN = ("params_zsl", "params_gzsl", "gamma_zsl", "gamma", "validation", "attribute_error", "n_iter")
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def method_result(setting, request):
+    return evaluate_run(setting, request.param, 0)
+
+
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_test_samples_and_unseen_prototypes_choose_nothing(setting, method_result, seed):
+    """Other test samples, other labels on them, other descriptions of unseen classes: the same choices."""
     data, split = setting.dataset, setting.split
-    rng = np.random.default_rng(0)
-    X, prototypes = np.array(data.X), data.prototypes.copy()
-    tests = np.concatenate([split.test_seen, split.test_unseen])
-    X[tests] = rng.normal(size=(len(tests), X.shape[1]))
+    rng = np.random.default_rng(seed)
+    X, y, prototypes = np.array(data.X), data.y.copy(), data.prototypes.copy()
+    for tests in (split.test_seen, split.test_unseen):
+        X[tests] = rng.normal(size=(len(tests), X.shape[1]))
+        y[tests] = rng.permutation(y[tests])
     prototypes[data.unseen] = rng.normal(size=prototypes[data.unseen].shape)
-    changed = Setting(replace(data, X=X, prototypes=prototypes), split, setting.asked)
-    again = evaluate_run(changed, "linear-vs", 0)
-    for field in ("params_zsl", "params_gzsl", "gamma_zsl", "gamma", "validation", "attribute_error"):
-        assert again[field] == result[field]
-    assert again["zsl"] != result["zsl"]
+    other = replace(data, X=X, y=y, prototypes=prototypes)
+    again = evaluate_run(Setting(other, replace(split, y=y), setting.asked), method_result["method"], 0)
+    assert {field: again[field] for field in CHOSEN} == {field: method_result[field] for field in CHOSEN}
+    assert again["gzsl"] != method_result["gzsl"]
 
 
 def test_the_key_changes_with_everything_that_matters(setting, monkeypatch):

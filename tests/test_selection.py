@@ -148,21 +148,6 @@ def test_unseen_prototypes_change_no_choice(small, seed, method):
     assert_array_equal(first.intercept_[data.seen], second.intercept_[data.seen])
 
 
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 2**31))
-def test_test_samples_change_no_choice(small, seed):
-    data, split = small
-    X = data.X.copy()
-    held_out = np.concatenate([split.test_seen, split.test_unseen])
-    X[held_out] = np.random.default_rng(seed).normal(size=X[held_out].shape)
-    first = fit(small)
-    second = GZSLClassifierCV(LinearSV(data.prototypes), cv=split.cv()).fit(
-        X[split.train], data.y[split.train]
-    )
-    assert first.gamma_ == second.gamma_
-    assert_array_equal(first.coef_, second.coef_)
-
-
 # ---- parameters, jobs, classes, mistakes -------------------------------------------------------------
 
 
