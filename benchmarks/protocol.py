@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid
@@ -20,6 +23,7 @@ from benchmarks import Row, table
 from unseen.benchmark.protocol import evaluate_run
 from unseen.benchmark.setting import Setting
 from unseen.datasets import load
+from unseen.dual import Stack
 from unseen.methods import METHODS, find_method
 from unseen.splits import make_split
 
@@ -36,10 +40,11 @@ def run(small: bool = False) -> list[Row]:
     with threadpool_limits(1):
         for method in METHODS:
             speed = sgemm_speed()  # anew each time: the machine may change its mind
-            result = evaluate_run(setting, method, 0)
+            with counted_visits() as visits:
+                result = evaluate_run(setting, method, 0)
             seconds = result["seconds"]["cpu"]
             total += seconds * (SEEDS if find_method(method).stochastic else 1)
-            ratio = seconds * speed / work(setting, method, result["n_iter"])
+            ratio = seconds * speed / work(setting, method, sum(visits))
             rows.append((f"{method}, one run", seconds, "cpu s", ""))
             rows.append((f"{method} / its work at sgemm speed", ratio, "ratio", ""))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -73,36 +78,46 @@ def sgemm_speed(n: int = 2048) -> float:
     return 2 * n**3 / best
 
 
-def work(setting: Setting, method: str, epochs: int | None) -> float:
+@contextmanager
+def counted_visits() -> Iterator[list[float]]:
+    """Give the operations of each epoch that the ranking trainer runs meanwhile."""
+    visits: list[float] = []
+    visit_all = Stack._visit_all
+
+    def counted(stack: Stack, order: np.ndarray) -> np.ndarray:
+        n, C = len(stack.problem.y), len(stack.problem.margins)
+        # scores X A' K and step G'X, for every alpha
+        mixing = 0 if stack.problem.gram is None else 2 * n * C * C
+        visits.append(len(stack.active) * (4 * n * stack.problem.X.shape[1] * C + mixing))
+        return visit_all(stack, order)
+
+    with patch.object(Stack, "_visit_all", counted):
+        yield visits
+
+
+def work(setting: Setting, method: str, training: float) -> float:
     """Return the operations of one run: fits and scores on every fold, then of the retrained model."""
     data, split = setting.dataset, setting.split
-    grid = find_method(method).default_grid
-    settings = len(ParameterGrid(grid))
-    alphas = len(grid["alpha"])
+    settings = len(ParameterGrid(find_method(method).default_grid))
     D, K = data.X.shape[1], data.prototypes.shape[1]
 
-    def stage(rows: np.ndarray, n_scored: int, n_candidates: int, n_settings: int, n_alphas: int) -> float:
+    def stage(rows: np.ndarray, n_scored: int, n_candidates: int, n_settings: int) -> float:
         n, C = len(rows), len(np.unique(data.y[rows]))
         scores = n_settings * (2 * n_scored * D * n_candidates + 2 * 2 * n_candidates * K * D)
-        return fit_work(method, (n, C, D, K), n_settings, n_alphas, epochs) + scores
+        return scores if training else scores + closed_form_work(method, (n, C, D, K), n_settings)
 
-    total = stage(split.train, len(split.test_seen) + len(split.test_unseen), len(data.class_names), 1, 1)
+    n_test = len(split.test_seen) + len(split.test_unseen)
+    total = training + stage(split.train, n_test, len(data.class_names), 1)
     for fold in split.folds:
         scored = np.concatenate([fold.seen_val, fold.val])
         candidates = len(np.unique(data.y[np.concatenate([fold.train, scored])]))
-        total += stage(fold.train, len(scored), candidates, settings, alphas)
+        total += stage(fold.train, len(scored), candidates, settings)
     return total
 
 
-def fit_work(
-    method: str, sizes: tuple[int, int, int, int], settings: int, alphas: int, epochs: int | None
-) -> float:
+def closed_form_work(method: str, sizes: tuple[int, int, int, int], settings: int) -> float:
     """Return the operations of fitting a whole grid on n samples of C classes, D features, K attributes."""
     n, C, D, K = sizes
-    if epochs is not None:
-        # an epoch: scores X A' K and step G'X, for every alpha
-        mixing = 0 if method == "sync" else 2 * n * C * C
-        return epochs * alphas * (4 * n * D * C + mixing)
     double = 2  # closed forms are solved in float64
     if method == "linear-sv":  # T'T, its eigenvectors, one product per alpha
         return double * (2 * C * K * K + 6 * K**3 + settings * 2 * K * K * D)

@@ -200,11 +200,31 @@ def least_miss(kinds, sizes, targets, most):
 # ---- ranking losses: one sample at a time -----------------------------------------------------------------
 
 
-def ranking_loss(name, scores, y, margins):
-    """The loss of one sample with scores (classes,)."""
-    hinges = [max(0.0, margins[y, c] + scores[c] - scores[y]) for c in range(len(scores)) if c != y]
-    if name == "sje":
-        return max(hinges)
-    r = sum(h > 0 for h in hinges)
+def ranking_loss(name, scores, y, margins, smoothing=0.0):
+    """The loss of one sample with scores (classes,), its corners rounded over a width of ``smoothing``."""
+    violations = [margins[y, c] + scores[c] - scores[y] for c in range(len(scores)) if c != y]
+    if name in ("sje", "sync"):
+        return rounded_maximum(violations, smoothing)
+    r = sum(v > 0 for v in violations)
     weight = sum(1 / i for i in range(1, r + 1)) / r if name == "ale" and r else 1.0
-    return weight * sum(hinges)
+    return sum(rounded_hinge(v, weight, smoothing) for v in violations)
+
+
+def rounded_hinge(v, weight, smoothing):
+    """A hinge, weight * max(0, v); a parabola where that would turn within ``smoothing * weight``."""
+    if 0 < v < smoothing * weight:
+        return v**2 / (2 * smoothing)
+    return weight * max(0.0, v) - (smoothing * weight**2 / 2 if v > 0 else 0.0)
+
+
+def rounded_maximum(violations, smoothing):
+    """max(0, v_1, ...); with smoothing the largest <u, v> - smoothing/2 <u, u> for u >= 0, sum(u) <= 1."""
+    v = np.array(violations)
+    if smoothing == 0:
+        return max(0.0, v.max())
+    low, high = 0.0, max(0.0, v.max())
+    for _ in range(100):  # the price t of the sum: u = max(0, v - t) / smoothing
+        t = (low + high) / 2
+        low, high = (t, high) if np.maximum(v - t, 0).sum() > smoothing else (low, t)
+    u = np.maximum(v - high, 0) / smoothing
+    return u @ v - smoothing / 2 * u @ u
