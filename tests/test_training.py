@@ -19,6 +19,7 @@ def data() -> ZeroShotDataset:
     return load("synthetic", n_samples=600, n_features=16, n_classes=16, n_attributes=8, random_state=2)
 
 
+@pytest.mark.filterwarnings("ignore:.*has not converged in:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("method", ["linear-sv", "sje"])
 def test_the_card_states_what_selection_found(data, method):
     model, card = train(data, method)

@@ -202,6 +202,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         """Return the intercept of each class; 0 by default."""
         return np.zeros(len(S), dtype=coef.dtype)
 
+    def _warn_of_fit(self) -> None:
+        """Warn of what the user of this fitted model should know; not called for all that selection tries."""
+
     # ---- what users call ------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -214,8 +217,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
             blocks, and checked as they are read.
         y : array-like of shape (n_samples,)
         """
-        for _ in self._fit_models([self], X, y):
-            pass
+        for model in self._fit_models([self], X, y):
+            model._warn_of_fit()
         return self
 
     def fit_path(self, X: Any, y: Any, params: Iterable[Mapping[str, Any]]) -> Iterator[Self]:

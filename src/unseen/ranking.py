@@ -62,11 +62,11 @@ class RankingClassifier(ZeroShotClassifier):
         self,
         prototypes: Any = None,
         *,
-        alpha: float = 3e-4,
+        alpha: float = 1e-3,
         normalize: str | None = "l2",
         smoothing: float = 1.0,
         tol: float = 3e-3,
-        max_iter: int = 1000,
+        max_iter: int = 200,
         random_state: Any = None,
     ) -> None:
         self.prototypes = prototypes
@@ -114,17 +114,19 @@ class RankingClassifier(ZeroShotClassifier):
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         return -coef @ self.shift_.astype(coef.dtype)
 
-    def _record(self, solution: Solution) -> None:
-        self.n_iter_ = len(solution.losses)
-        self.loss_curve_ = np.array(solution.losses)
-        self.dual_gap_ = solution.gap
+    def _warn_of_fit(self) -> None:
         if self.dual_gap_ > self.tol:
             warnings.warn(
                 f"{type(self).__name__}(alpha={self.alpha:g}) has not converged in {self.n_iter_} epochs: "
                 f"dual_gap_={self.dual_gap_:.2g} is above tol={self.tol:g}. Raise max_iter, tol or alpha.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
+
+    def _record(self, solution: Solution) -> None:
+        self.n_iter_ = len(solution.losses)
+        self.loss_curve_ = np.array(solution.losses)
+        self.dual_gap_ = solution.gap
 
 
 class VisitedRows:
@@ -198,7 +200,7 @@ class ALE(RankingClassifier):
     ----------
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
-    alpha : float, default=3e-4
+    alpha : float, default=1e-3
         Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     normalize : {"l2", None}, default="l2"
@@ -209,8 +211,8 @@ class ALE(RankingClassifier):
     tol : float, default=3e-3
         Stop when the objective is within this share of its value at W = 0 of the minimum, which the
         duality gap proves.
-    max_iter : int, default=1000
-        Epochs after which the training stops in any case, with a warning.
+    max_iter : int, default=200
+        Epochs after which the training stops in any case; ``fit`` then warns.
     random_state : int, RandomState instance or None, default=None
         Orders the samples; an int makes the result reproducible to the bit.
 
@@ -256,7 +258,7 @@ class DeViSE(RankingClassifier):
     ----------
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
-    alpha : float, default=3e-4
+    alpha : float, default=1e-3
         Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     normalize : {"l2", None}, default="l2"
@@ -267,8 +269,8 @@ class DeViSE(RankingClassifier):
     tol : float, default=3e-3
         Stop when the objective is within this share of its value at W = 0 of the minimum, which the
         duality gap proves.
-    max_iter : int, default=1000
-        Epochs after which the training stops in any case, with a warning.
+    max_iter : int, default=200
+        Epochs after which the training stops in any case; ``fit`` then warns.
     random_state : int, RandomState instance or None, default=None
         Orders the samples; an int makes the result reproducible to the bit.
 
@@ -313,7 +315,7 @@ class SJE(RankingClassifier):
     ----------
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
-    alpha : float, default=3e-4
+    alpha : float, default=1e-3
         Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     normalize : {"l2", None}, default="l2"
@@ -324,8 +326,8 @@ class SJE(RankingClassifier):
     tol : float, default=3e-3
         Stop when the objective is within this share of its value at W = 0 of the minimum, which the
         duality gap proves.
-    max_iter : int, default=1000
-        Epochs after which the training stops in any case, with a warning.
+    max_iter : int, default=200
+        Epochs after which the training stops in any case; ``fit`` then warns.
     random_state : int, RandomState instance or None, default=None
         Orders the samples; an int makes the result reproducible to the bit.
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseen._parallel import results
 from unseen._progress import progress
-from unseen.base import FloatArray, candidate_columns, encode_labels, score_blocks
+from unseen.base import FloatArray, ZeroShotClassifier, candidate_columns, encode_labels, score_blocks
 from unseen.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
 from unseen.errors import UnseenError
 from unseen.rows import choose_rows, in_place, read_ahead
@@ -225,6 +225,9 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         same = self.best_index_ == self.best_index_zsl_
         settings = [self.best_params_] if same else [self.best_params_, self.best_params_zsl_]
         models: list[Any] = list(fit_settings(self.estimator, X, y, settings))
+        for model in models:
+            if isinstance(model, ZeroShotClassifier):
+                model._warn_of_fit()
         self.estimator_, self.estimator_zsl_ = models[0], models[-1]
         self.seen_ = np.isin(self.classes_, y)
 

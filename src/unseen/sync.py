@@ -31,7 +31,7 @@ class SynC(RankingClassifier):
     ----------
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
-    alpha : float, default=3e-4
+    alpha : float, default=1e-3
         Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     bandwidth : float, default=2.0
@@ -44,8 +44,8 @@ class SynC(RankingClassifier):
     tol : float, default=3e-3
         Stop when the objective is within this share of its value at W = 0 of the minimum, which the
         duality gap proves.
-    max_iter : int, default=1000
-        Epochs after which the training stops in any case, with a warning.
+    max_iter : int, default=200
+        Epochs after which the training stops in any case; ``fit`` then warns.
     random_state : int, RandomState instance or None, default=None
         Orders the samples; an int makes the result reproducible to the bit.
 
@@ -86,12 +86,12 @@ class SynC(RankingClassifier):
         self,
         prototypes: Any = None,
         *,
-        alpha: float = 3e-4,
+        alpha: float = 1e-3,
         bandwidth: float = 2.0,
         normalize: str | None = "l2",
         smoothing: float = 1.0,
         tol: float = 3e-3,
-        max_iter: int = 1000,
+        max_iter: int = 200,
         random_state: Any = None,
     ) -> None:
         super().__init__(
