@@ -62,8 +62,12 @@ class Elements(HTMLParser):
 def page(tmp_path):
     """A page whose data set, classes and files carry names that try to be code."""
     names = {"name": EVIL, "dataset": EVIL, "source": EVIL, "class_names": [EVIL, "b", "c"]}
-    runs = [result(EVIL), result("sae"), result("sje", 1), result("sje", 0)]
-    return write_report(fill(tmp_path, runs, **names)).read_text("utf-8")
+    runs = [result(EVIL), result("sae") | {"warnings": [EVIL]}, result("sje", 1), result("sje", 0)]
+    fill(tmp_path, runs, **names)
+    with Store(tmp_path) as store:
+        store.add_command({"arguments": ["bench", EVIL], "versions": {EVIL: EVIL}, "machine": {EVIL: EVIL}})
+        store.add_failure(Run("failed", "s", EVIL, 0), EVIL, EVIL)
+    return write_report(tmp_path).read_text("utf-8")
 
 
 def test_nothing_of_the_data_becomes_part_of_the_page(page):
