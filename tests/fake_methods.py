@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from unseen.linear import LinearSV
 
@@ -54,6 +55,15 @@ class Warning(LinearSV):
 
     def fit_path(self, X, y, params):
         warnings.warn("not quite there", stacklevel=2)
+        return super().fit_path(X, y, params)
+
+
+class Threads(LinearSV):
+    """A method that tells how many threads its linear algebra has."""
+
+    def fit_path(self, X, y, params):
+        libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+        warnings.warn(f"{max(library['num_threads'] for library in libraries)} threads", stacklevel=2)
         return super().fit_path(X, y, params)
 
 

@@ -95,6 +95,13 @@ def test_what_is_warned_of_is_kept_with_the_result(setting, store):
     assert store.results(setting.key)[0]["warnings"] == ["not quite there"]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_run_has_the_threads_it_was_given_and_says_so(setting, store, threads):
+    run_bench(plan([setting], ["fake_methods:Threads"], 1), store, jobs=1, threads=threads, quiet=True)
+    (found,) = store.results(setting.key)
+    assert (found["threads"], found["warnings"]) == (threads, [f"{threads} threads"])
+
+
 def test_what_another_bench_has_finished_meanwhile_is_left_alone(setting, store, monkeypatch):
     tasks = plan([setting], ["linear-sv", "linear-vs"], 1)
 
