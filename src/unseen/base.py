@@ -34,8 +34,9 @@ class Training:
     normalize: str | None = "l2"
 
     def rows(self, index: slice | NDArray[np.intp]) -> FloatArray:
-        """Return the chosen rows of X, scaled, as a new array."""
-        return scale_rows(self.X[index], self.normalize)
+        """Return the chosen rows of X, scaled."""
+        rows = self.X[index]
+        return scale_rows(rows, self.normalize, out=rows if isinstance(self.X, Rows) else None)
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, NDArray[np.intp]]]:
         """Yield (scaled rows, class indices) block by block, in order."""
@@ -77,7 +78,7 @@ def top_columns(scores: FloatArray, k: int) -> NDArray[np.intp]:
     return top
 
 
-def scale_rows(X: FloatArray, normalize: str | None) -> FloatArray:
+def scale_rows(X: FloatArray, normalize: str | None, out: FloatArray | None = None) -> FloatArray:
     """Return X with rows of unit length (``"l2"``) or as it is (``None``); a zero row stays zero.
 
     >>> scale_rows(np.array([[3.0, 4.0], [0.0, 0.0]]), "l2")
@@ -86,13 +87,31 @@ def scale_rows(X: FloatArray, normalize: str | None) -> FloatArray:
     """
     if normalize is None:
         return X
+    norm, safe = row_lengths(X)
+    extreme = _scale_extreme_rows(X[~safe])
+    scaled: FloatArray = np.divide(X, norm[:, None], out=out)
+    scaled[~safe] = extreme
+    return scaled
+
+
+def row_lengths(X: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the length of every row, and whether its square neither over- nor underflowed; 1 if it did."""
     with np.errstate(over="ignore"):
         norm = np.sqrt(np.einsum("ij,ij->i", X, X))
-    safe = (norm > 1e-15) & (norm < 1e15)  # its square neither over- nor underflowed, float32 included
-    scaled = X / np.where(safe, norm, 1)[:, None]
+    safe = (norm > 1e-15) & (norm < 1e15)  # float32 included
+    return np.where(safe, norm, 1), safe
+
+
+def _scaled_product(X: FloatArray, coef: FloatArray, normalize: str | None) -> FloatArray:
+    """Return ``scale_rows(X, normalize) @ coef``; there are fewer scores than features to divide."""
+    if normalize is None:
+        return np.asarray(X @ coef)
+    norm, safe = row_lengths(X)
     if not safe.all():
-        scaled[~safe] = _scale_extreme_rows(X[~safe])
-    return scaled
+        return np.asarray(scale_rows(X, normalize) @ coef)
+    scores = X @ coef
+    scores /= norm[:, None]
+    return np.asarray(scores)
 
 
 def _scale_extreme_rows(X: FloatArray) -> FloatArray:
@@ -295,9 +314,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         coef = self.coef_[columns].astype(dtype, copy=False).T  # (features, columns)
         intercept = self.intercept_[columns].astype(dtype, copy=False)
         blocks = list(score_blocks(len(X), coef.shape[1]))
-        rows_of_blocks = read_ahead(lambda block: scale_rows(X[block], self.normalize), blocks)
-        for block, rows in zip(blocks, rows_of_blocks):
-            scores = rows @ coef
+        for block, rows in zip(blocks, read_ahead(lambda block: X[block], blocks)):
+            scores = _scaled_product(rows, coef, self.normalize)
             scores += intercept
             yield block, scores
 

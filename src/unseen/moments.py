@@ -64,8 +64,15 @@ class Moments:
         """Return the moments of samples that come in blocks of (X, y)."""
         count = np.zeros(n_classes)
         total = triangle = None
+        buffer = np.empty((0, 0))
         for X, y in blocks:
-            X = X.astype(np.float64, order="C", copy=False)
+            if X.dtype != np.float64 or not X.flags.c_contiguous:
+                # into the same memory again: to get it anew takes longer than to copy
+                buffer = (
+                    buffer if buffer.shape[1:] == X.shape[1:] and len(buffer) >= len(X) else np.empty(X.shape)
+                )
+                buffer[: len(X)] = X
+                X = buffer[: len(X)]
             count += np.bincount(y, minlength=n_classes)
             sums = _membership(y, n_classes) @ X  # (classes, features)
             total = sums if total is None else np.add(total, sums, out=total)
