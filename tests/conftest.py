@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# a shell has what runs in the background ignore Ctrl-C, and children would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def find_data() -> Path | None:
