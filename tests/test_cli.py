@@ -26,6 +26,13 @@ HEAVY = (
 )
 
 
+def run_code(code):
+    """Run Python code in a process of its own."""
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join
 )
@@ -35,26 +42,14 @@ def test_help_loads_nothing_heavy(arguments):
         f"main({arguments!r}, standalone_mode=False)\n"
         f"print('loaded:', [name for name in {HEAVY!r} if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
+    done = run_code(code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("loaded: []\n")
 
 
 def test_importing_the_package_loads_nothing_heavy():
     code = f"import sys, unseen; dir(unseen); print([name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
+    done = run_code(code)
     assert done.stdout == "[]\n"
 
 

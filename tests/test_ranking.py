@@ -77,11 +77,18 @@ def test_loss_is_the_literal_sum(name, smoothing):
         assert_allclose(loss[model], literal, rtol=1e-6)
 
 
-def objective(name, alpha, X, y, S, margins, W):
+def any_weights(n, features, seed):
+    """Samples of eight classes with three attributes, and any W: nothing is learnt here."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, features)), rng.integers(8, size=n)
+    return X, y, rng.normal(size=(8, 3)), rng.normal(size=(3, features))
+
+
+def objective(name, alpha, X, y, S, margins, W, w=None):
     """The mean loss of the scores X W' S' plus alpha ||W||^2, and its gradient from the pushes."""
     trained = problem(name, X, y, margins=margins)
     v = trained.violations((X @ W.T @ S.T)[:, None], y)  # (samples, 1, classes)
-    u, loss = trained.push(v, weights(name, v))
+    u, loss = trained.push(v, weights(name, v) if w is None else w)
     G = u[:, 0]
     G[np.arange(len(y)), y] = -G.sum(axis=1)
     value = loss[0] / len(y) + alpha * np.sum(W**2)
@@ -90,13 +97,7 @@ def objective(name, alpha, X, y, S, margins, W):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradient_equals_finite_differences(name):
-    rng = np.random.default_rng(3)
-    X, y, S, W = (
-        rng.normal(size=(8, 4)),
-        rng.integers(8, size=8),
-        rng.normal(size=(8, 3)),
-        rng.normal(size=(3, 4)),
-    )
+    X, y, S, W = any_weights(8, 4, seed=3)
     _, gradient = objective(name, 0.3, X, y, S, EIGHT, W)
     slopes = np.empty_like(W)
     for place in np.ndindex(W.shape):
@@ -110,13 +111,7 @@ def test_gradient_equals_finite_differences(name):
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradient_equals_that_of_torch(name):
     torch = pytest.importorskip("torch", reason="needs torch: pip install 'unseen[torch]'")
-    rng = np.random.default_rng(4)
-    X, y, S, W = (
-        rng.normal(size=(20, 5)),
-        rng.integers(8, size=20),
-        rng.normal(size=(8, 3)),
-        rng.normal(size=(3, 5)),
-    )
+    X, y, S, W = any_weights(20, 5, seed=4)
     value, gradient = objective(name, 0.3, X, y, S, EIGHT, W)
     parameter = torch.tensor(W, requires_grad=True)
     scores = torch.tensor(X) @ parameter.T @ torch.tensor(S).T
@@ -178,14 +173,10 @@ def test_ale_is_at_the_minimum_for_its_weights():
     X, S, margins, W = scaled(ALE, X, y, S[:7], model)
     v = problem("ale", X, y, margins=margins).violations((X @ W.T @ S.T)[:, None], y)
     w = rank_weights(v)
-    frozen = Problem(X, y, None, margins, lambda u, _: project_box(u, w), None, 1.0)
 
     def flat(W_flat):
-        W_now = W_flat.reshape(W.shape)
-        u, loss = frozen.push(frozen.violations((X @ W_now.T @ S.T)[:, None], y), w)
-        G = u[:, 0]
-        G[np.arange(len(y)), y] = -G.sum(axis=1)
-        return loss[0] / len(y) + 1e-2 * np.sum(W_now**2), (S.T @ G.T @ X / len(y) + 2e-2 * W_now).ravel()
+        value, gradient = objective("ale", 1e-2, X, y, S, margins, W_flat.reshape(W.shape), w)
+        return value, gradient.ravel()
 
     least = minimize(flat, W.ravel(), jac=True, method="L-BFGS-B").fun
     assert flat(W.ravel())[0] - least < 0.01 * flat(np.zeros(W.size))[0]

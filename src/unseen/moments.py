@@ -67,10 +67,9 @@ class Moments:
         buffer = np.empty((0, 0))
         for X, y in blocks:
             if X.dtype != np.float64 or not X.flags.c_contiguous:
+                if len(buffer) < len(X) or buffer.shape[1:] != X.shape[1:]:
+                    buffer = np.empty(X.shape)
                 # into the same memory again: to get it anew takes longer than to copy
-                buffer = (
-                    buffer if buffer.shape[1:] == X.shape[1:] and len(buffer) >= len(X) else np.empty(X.shape)
-                )
                 buffer[: len(X)] = X
                 X = buffer[: len(X)]
             count += np.bincount(y, minlength=n_classes)
