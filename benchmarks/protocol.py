@@ -86,8 +86,8 @@ def counted_visits() -> Iterator[list[float]]:
 
     def counted(stack: Stack, order: np.ndarray) -> np.ndarray:
         n, C = len(stack.problem.y), len(stack.problem.margins)
-        # scores X A' K and step G'X, for every alpha
-        mixing = 0 if stack.problem.gram is None else 2 * n * C * C
+        # scores X C' and step (G K)'X, for every alpha
+        mixing = 2 * n * C * C if np.ndim(stack.problem.gram) else 0
         visits.append(len(stack.active) * (4 * n * stack.problem.X.shape[1] * C + mixing))
         return visit_all(stack, order)
 

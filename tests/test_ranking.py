@@ -34,9 +34,8 @@ def samples(n=200, features=16, attributes=6, classes=9, seen=7, seed=0):
     return X, y, S
 
 
-def problem(name, X, y, gram=None, margins=EIGHT, smoothing=1.0):
-    project, weigh = LOSSES[name]
-    return Problem(X, y, gram, margins, project, weigh, smoothing)
+def problem(name, X, y, margins=EIGHT):
+    return Problem(X, y, np.float32(1), margins, *LOSSES[name])
 
 
 def weights(name, v):
@@ -62,18 +61,16 @@ def test_projections_give_the_nearest_point(u, other, weight):
         assert (u[0, 0] - p) @ (z - p) <= 1e-9
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("margins", [EIGHT, np.ones((8, 1))], ids=["each", "the same"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_loss_is_the_literal_sum(name, smoothing):
+def test_loss_is_the_literal_sum(name, margins):
     rng = np.random.default_rng(1)
     scores, y = rng.normal(size=(30, 2, 8)), rng.integers(8, size=30)
-    trained = problem(name, scores, y, smoothing=smoothing)
-    v = trained.violations(scores, y)
+    trained = problem(name, scores, y, margins)
+    v = trained.violations(scores.copy(), y)
     _, loss = trained.push(v, weights(name, v))
     for model in range(2):
-        literal = sum(
-            oracle.ranking_loss(name, s[model], label, EIGHT, smoothing) for s, label in zip(scores, y)
-        )
+        literal = sum(oracle.ranking_loss(name, s[model], label, EIGHT, 1.0) for s, label in zip(scores, y))
         assert_allclose(loss[model], literal, rtol=1e-6)
 
 
@@ -86,7 +83,7 @@ def any_weights(n, features, seed):
 
 def objective(name, alpha, X, y, S, margins, W, w=None):
     """The mean loss of the scores X W' S' plus alpha ||W||^2, and its gradient from the pushes."""
-    trained = problem(name, X, y, margins=margins)
+    trained = problem(name, X, y, margins)
     v = trained.violations((X @ W.T @ S.T)[:, None], y)  # (samples, 1, classes)
     u, loss = trained.push(v, weights(name, v) if w is None else w)
     G = u[:, 0]
@@ -148,22 +145,43 @@ def scaled(method, X, y, S, model):
     return X / scale, S / length, 1 - np.eye(len(S)), scale * length * model.mapping_
 
 
+def literal(name, alpha, X, y, S, margins, W, smoothing):
+    scores = X @ W.T @ S.T
+    losses = [oracle.ranking_loss(name, f, label, margins, smoothing) for f, label in zip(scores, y)]
+    return np.mean(losses) + alpha * np.sum(W**2)
+
+
+@pytest.mark.parametrize("smoothing", [0.3, 1.0])
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2])
 @pytest.mark.parametrize("method", CONVEX)
-def test_the_objective_is_as_near_its_minimum_as_the_gap_says(method, alpha):
+def test_the_objective_is_as_near_its_minimum_as_the_gap_says(method, alpha, smoothing):
     X, y, S = samples()
-    model = method(S, alpha=alpha, random_state=0).fit(X, y)
+    model = method(S, alpha=alpha, smoothing=smoothing, random_state=0).fit(X, y)
     name = "devise" if method is DeViSE else "sje"
     X, S, margins, W = scaled(method, X, y, S[:7], model)
 
     def flat(w):
-        value, gradient = objective(name, alpha, X, y, S, margins, w.reshape(W.shape))
-        return value, gradient.ravel()
+        # with the unit s = smoothing for scores: P(W) = s [1/n sum loss(v / s) + alpha / s ||W||^2]
+        value, gradient = objective(
+            name, alpha / smoothing, X, y, S / smoothing, margins / smoothing, w.reshape(W.shape)
+        )
+        return smoothing * value, smoothing * gradient.ravel()
 
     least = minimize(flat, np.zeros(W.size), jac=True, method="L-BFGS-B", options={"maxiter": 5000}).fun
     at_zero, reached = flat(np.zeros(W.size))[0], flat(W.ravel())[0]
+    assert_allclose(reached, literal(name, alpha, X, y, S, margins, W, smoothing))
     assert 0 < model.dual_gap_ <= model.tol
     assert -1e-6 <= (reached - least) / at_zero <= model.dual_gap_ + 1e-6
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("method", CONVEX)
+def test_the_curve_ends_at_the_loss_whatever_the_smoothing(method, smoothing):
+    X, y, S = samples()
+    model = method(S, alpha=1e-2, smoothing=smoothing, tol=1e-4, max_iter=1000, random_state=0).fit(X, y)
+    X, S, margins, W = scaled(method, X, y, S[:7], model)
+    loss = literal("devise" if method is DeViSE else "sje", 0.0, X, y, S, margins, W, smoothing)
+    assert_allclose(model.loss_curve_[-1], loss, rtol=0.02)
 
 
 def test_ale_is_at_the_minimum_for_its_weights():
@@ -171,7 +189,7 @@ def test_ale_is_at_the_minimum_for_its_weights():
     X, y, S = samples()
     model = ALE(S, alpha=1e-2, random_state=0).fit(X, y)
     X, S, margins, W = scaled(ALE, X, y, S[:7], model)
-    v = problem("ale", X, y, margins=margins).violations((X @ W.T @ S.T)[:, None], y)
+    v = problem("ale", X, y, margins).violations((X @ W.T @ S.T)[:, None], y)
     w = rank_weights(v)
 
     def flat(W_flat):

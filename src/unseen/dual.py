@@ -3,21 +3,22 @@
 Every ranking method minimises over ``W``, with scores ``f(x, c) = s_c W x`` and the violations
 ``v_ic = margin(y_i, c) + f(x_i, c) - f(x_i, y_i)`` ::
 
-    P(W) = 1/n sum_i loss(v_i) + alpha ||W||^2,    loss(v) = max over u in Q of <u, v> - smoothing/2 ||u||^2
+    P(W) = 1/n sum_i loss(v_i) + alpha ||W||^2,    loss(v) = max over u in Q of <u, v> - 1/2 ||u||^2
 
 A loss is known by its set Q: which wrong classes may push, and how strongly. One dual variable ``b_ic`` for
 each sample and each wrong class is that push. With ``G_i = b_i``, except ``G_iy = -sum_c b_ic`` for the right
 class, the optimum has the form ``W = S' A`` with ``A = -G' X / (2 alpha n)``, and ::
 
-    D(b) = 1/n sum_i [<b_i, margin(y_i, .)> - smoothing/2 ||b_i||^2] - alpha ||W||^2  <=  min P
-    P(W) - D(b) = 1/n sum_i [loss(v_i) - <b_i, v_i> + smoothing/2 ||b_i||^2]
-                = 1/n sum_i [<d_i, v_i - smoothing b_i> - smoothing/2 ||d_i||^2],    d_i = u_i - b_i
+    D(b) = 1/n sum_i [<b_i, margin(y_i, .)> - 1/2 ||b_i||^2] - alpha ||W||^2  <=  min P
+    P(W) - D(b) = 1/n sum_i [loss(v_i) - <b_i, v_i> + 1/2 ||b_i||^2]
+                = 1/n sum_i [<d_i, v_i - b_i> - 1/2 ||d_i||^2],    d_i = u_i - b_i
 
 bounds how far the optimum can be: the *duality gap*, at which the training stops. The scores of the seen
-classes are ``F = X A' K`` with ``K = S S'``, so ``W`` itself is never formed. A step moves the dual variables
-of a few samples towards the pushes ``u_i`` that attain their losses, as far as D rises: there is no rate to
-choose, and nothing can diverge. Scores come from one large matrix product for a block of samples; within the
-block they follow every step through the products of its samples, ``X X'``.
+classes are ``X C'`` with ``C = S W = K A`` and ``K = S S'``, so ``W`` itself is never formed, and ``A`` only
+at the end. A step moves the dual variables of a few samples towards the pushes ``u_i`` that attain their
+losses, as far as D rises: there is no rate to choose, and nothing can diverge. Scores come from one large
+matrix product for a block of samples; within the block they follow every step through the products of its
+samples, ``X X'``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ BLOCK = 256  # samples whose scores come from one matrix product
 PART = 16  # samples that move together: fewer converge in fewer epochs, more are quicker in each
 MEMORY = 2**28  # bytes of dual variables that are held in memory
 RANKING = 10  # epochs in which the weights of the samples follow their ranks; then they stay
+SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
 Labels = NDArray[np.intp]
 # (u, w) -> the point of w Q that is nearest to u; arrays are (samples, models, classes)
@@ -58,15 +60,14 @@ class Features(Protocol):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be learnt, but for alpha."""
+    """What is to be learnt, but for alpha. Its loss has the smoothing 1."""
 
     X: Features  # (samples, features), mean squared length 1
     y: Labels  # (samples,)
-    gram: FloatArray | None  # K (classes, classes), mean diagonal 1; None stands for the identity
-    margins: FloatArray  # (classes, classes), 0 on the diagonal
+    gram: FloatArray | np.float32  # K (classes, classes); a number stands for that many identities
+    margins: FloatArray  # (classes, classes), or (classes, 1) where all wrong classes have the same
     project: Projection
     weigh: Weights | None  # None stands for the weight 1
-    smoothing: float
 
     @property
     def in_memory(self) -> bool:
@@ -80,27 +81,26 @@ class Problem:
         read = map if self.in_memory else read_ahead
         return zip(keys, read(self.X.__getitem__, keys))
 
-    def violations(self, XA: FloatArray, y: Labels) -> FloatArray:
-        """Return ``margin(y, c) + f(x, c) - f(x, y)`` from ``X A'`` (samples, models, classes)."""
-        v = self.mix(XA)
-        v -= v[np.arange(len(y)), :, y][:, :, None]
-        v += self.margins[y][:, None, :]
-        return v
+    def violations(self, F: FloatArray, y: Labels) -> FloatArray:
+        """Turn scores (samples, models, classes) into ``margin(y, c) + f(x, c) - f(x, y)``, in place."""
+        own = right_class(y)
+        F -= F[own][:, :, None] - self.margins[y][:, None]
+        F[own] = 0
+        return F
 
-    def mix(self, XA: FloatArray) -> FloatArray:
-        """Return ``X A' K``, a new array."""
-        if self.gram is None:
-            return XA.copy()
-        return (XA.reshape(-1, len(self.gram)) @ self.gram).reshape(XA.shape)
+    def mix(self, G: FloatArray) -> FloatArray:
+        """Return ``G K``, a new array."""
+        if np.ndim(self.gram) == 0:
+            return G * self.gram
+        return (G.reshape(-1, G.shape[-1]) @ self.gram).reshape(G.shape)
 
     def push(self, v: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (u that attains the loss, loss of each model summed over the samples).
 
-        u is the gradient of the loss with respect to v. Without smoothing it is a corner of Q.
+        u is the gradient of the loss with respect to v.
         """
-        smoothing = np.float32(max(self.smoothing, 1e-6))
-        u = self.project(v / smoothing, w)
-        return u, _dot(u, v) - smoothing / 2 * _dot(u, u)
+        u = self.project(v, w)
+        return u, _dot(u, v) - _dot(u, u) / 2
 
 
 @dataclass
@@ -134,15 +134,21 @@ class Stack:
         self.solutions = [Solution() for _ in alphas]
         self.active = np.arange(len(alphas))
         # 2 alpha n, as far as float32 can divide by it
-        self.double = np.clip([2 * n * alpha for alpha in alphas], 1e-30, 1e30).astype(np.float32)[:, None]
-        self.A = np.zeros((len(alphas) * classes, problem.X.shape[1]), dtype=np.float32)
+        self.double = np.clip([2 * n * alpha for alpha in alphas], 1e-24, 1e30).astype(np.float32)
+        self.C = np.zeros((problem.X.shape[1], len(alphas), classes), dtype=np.float32)
         self.b = zeros((n, len(alphas), classes))
         self.w = np.ones((n, len(alphas), 1), dtype=np.float32)
         self.n_blocks = len(range(0, n, BLOCK))
         self.epoch = 0
         self.at_zero = self._loss_at_zero() or 1.0
         self.products: dict[int, FloatArray] = {}
+        self._new_buffers()
         self.threads = ThreadpoolController()
+
+    def _new_buffers(self) -> None:
+        """Make room for the scores of a block and for the changes of G K / (2 alpha n)."""
+        size = min(BLOCK, len(self.problem.y))
+        self.buffers = np.empty((2, size, *self.C.shape[1:]), dtype=np.float32)
 
     def _loss_at_zero(self) -> float:
         """Return P(0), the mean loss where all scores are 0."""
@@ -150,7 +156,7 @@ class Stack:
         counts = np.bincount(problem.y, minlength=len(problem.margins))
         losses = []
         for y in range(len(counts)):
-            v = problem.margins[y][None, None]  # (1, 1, classes)
+            v = problem.violations(np.zeros((1, 1, len(counts)), dtype=np.float32), np.array([y]))
             w = np.ones((1, 1, 1), dtype=np.float32) if problem.weigh is None else problem.weigh(v)
             losses.append(problem.push(v, w)[1][0])
         return float(counts @ losses) / len(problem.y)
@@ -163,9 +169,10 @@ class Stack:
             # gaps that were met on the way belong to models that have moved since: look again
             near = np.flatnonzero((passed <= tol) | (self.epoch == max_iter))
             if len(near):
-                gap = self._gap(near)
+                A = self._weights(near)
+                gap = self._gap(near, A)
                 done = (gap <= tol) | (self.epoch == max_iter)
-                self._finish(near[done], gap[done])
+                self._finish(near[done], A[:, done], gap[done])
         return self.solutions
 
     def _visit_all(self, order: NDArray[np.intp]) -> FloatArray:
@@ -178,44 +185,64 @@ class Stack:
             self.solutions[i].losses.append(float(value))
         return gap / self.at_zero
 
-    def _gap(self, models: NDArray[np.intp]) -> FloatArray:
-        """Return (P - D) / P(0) of some models as they are."""
+    def _weights(self, models: Labels) -> FloatArray:
+        """Return ``A' = -X' G / (2 alpha n)`` of some models (features, models, classes)."""
+        A = np.zeros((len(self.C), len(models), self.C.shape[2]), dtype=np.float32)
+        for block, X in self.problem.blocks(range(self.n_blocks)):
+            G = complete(self.b[block][:, models], self.problem.y[block])
+            G /= self.double[models][:, None]
+            subtract_product(rows_of(A), X.T, rows_of(G))
+        return A
+
+    def _gap(self, models: Labels, A: FloatArray) -> FloatArray:
+        """Return (P - D) / P(0) of some models with the weights A."""
         problem = self.problem
-        A = self.A.reshape(len(self.active), -1, self.A.shape[1])[models]
+        C = self.C[:, models] = problem.mix(A)  # without what rounding has added up
         gap = np.zeros(len(models))
         for block, X in problem.blocks(range(self.n_blocks)):
             b = self.b[block][:, models]
-            XA = (X @ A.reshape(-1, A.shape[2]).T).reshape(b.shape)
-            v = problem.violations(XA, problem.y[block])
-            u, _ = problem.push(v, self.w[block][:, models])
-            u -= b
-            gap += _dot(u, v) - problem.smoothing * (_dot(u, b) + _dot(u, u) / 2)
+            v = problem.violations((X @ rows_of(C)).reshape(b.shape), problem.y[block])
+            d, _ = problem.push(v, self.w[block][:, models])
+            d -= b
+            v -= b
+            gap += _dot(d, v) - _dot(d, d) / 2
         return gap / len(problem.y) / self.at_zero
 
-    def _finish(self, models: NDArray[np.intp], gap: FloatArray) -> None:
+    def _finish(self, models: Labels, A: FloatArray, gap: FloatArray) -> None:
         """Take models out of the stack."""
-        A = self.A.reshape(len(self.active), -1, self.A.shape[1])
-        for i, value in zip(models, gap):
-            self.solutions[self.active[i]].A = A[i].copy()
-            self.solutions[self.active[i]].gap = float(value)
-        self.A = np.delete(A, models, axis=0).reshape(-1, A.shape[2])
-        self.active, self.double = np.delete(self.active, models), np.delete(self.double, models, axis=0)
-        self.b, self.w = np.delete(self.b, models, axis=1), np.delete(self.w, models, axis=1)
+        for i, j in enumerate(self.active[models]):
+            self.solutions[j].A = np.ascontiguousarray(A[:, i].T)
+            self.solutions[j].gap = float(gap[i])
+        left = np.delete(np.arange(len(self.active)), models)
+        self.active, self.double = self.active[left], self.double[left]
+        # contiguous, unlike what an index would give, so that products can change them in place
+        self.C, self.b, self.w = (np.take(array, left, axis=1) for array in (self.C, self.b, self.w))
+        self._new_buffers()
 
     def _visit(self, block: slice, X: FloatArray, sums: FloatArray) -> None:
         """Move the dual variables of a block, part by part; add the gaps that were met to the sums."""
         y, b, w = self.problem.y[block], self.b[block], self.w[block]
+        F, moved = self.buffers[:, : len(y)]  # (block, models, classes)
+        np.matmul(X, rows_of(self.C), out=rows_of(F))
         products = self._products(block.start, X)  # (block, block)
-        XA = X @ self.A.T  # (block, models x classes)
-        moved = np.empty_like(XA)  # change of G, divided by 2 alpha n
         size = min(PART, max(1, len(self.problem.y) // 8))
+
+        def visit(start: int, stop: int) -> None:
+            """Move some samples. What the first half moves changes the scores of the second."""
+            parts = -(-(stop - start) // size)
+            if parts == 1:
+                part = slice(start, stop)
+                self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
+                return
+            middle = start + parts // 2 * size
+            visit(start, middle)
+            crossed = products[middle:stop, start:middle]
+            subtract_product(rows_of(F[middle:stop]), crossed, rows_of(moved[start:middle]))
+            visit(middle, stop)
+
         with self.threads.limit(limits=1):  # these products are too small to share
-            for part in row_blocks(len(y), size):
-                before = slice(0, part.start)
-                XA[part] -= products[part, before] @ moved[before]
-                moved[part] = self._move(XA[part], y[part], products[part, part], b[part], w[part], sums)
-        # A -= moved' X
-        sgemm(-1.0, X.T, moved.T, beta=1.0, c=self.A.T, trans_b=True, overwrite_c=True)
+            visit(0, len(y))
+        subtract_product(rows_of(self.C), X.T, rows_of(moved))
         release_pages(self.b)
 
     def _products(self, start: int, X: FloatArray) -> FloatArray:
@@ -228,27 +255,38 @@ class Stack:
         return products
 
     def _move(
-        self, XA: FloatArray, y: Labels, products: FloatArray, b: FloatArray, w: FloatArray, sums: FloatArray
-    ) -> FloatArray:
-        """Move the dual variables b of a few samples in place; return the change of G over 2 alpha n."""
-        own, smoothing = (np.arange(len(y)), slice(None), y), self.problem.smoothing
-        v = self.problem.violations(XA.reshape(b.shape), y)
+        self,
+        F: FloatArray,
+        y: Labels,
+        products: FloatArray,
+        b: FloatArray,
+        w: FloatArray,
+        sums: FloatArray,
+        moved: FloatArray,
+    ) -> None:
+        """Move the dual variables b of a few samples in place; fill in the change of G K / (2 alpha n)."""
+        v = self.problem.violations(F, y)
         start = self._follow_ranks(v, b, w)
         d, loss = self.problem.push(v, w)
         d -= start
+        v -= start
         # D(start + t d) - D(start) is 1/n of t rise - t^2/2 bend, which is largest at t = rise / bend
-        rise, dd = _dot(d, v) - smoothing * _dot(d, start), _dot(d, d)
-        sums += loss, rise - smoothing / 2 * dd
-        d[own] = -d.sum(axis=2)
-        bend = self._bend(d, products) + smoothing * dd
-        d[own] = 0
-        d *= np.clip(rise / np.where(bend > 0, bend, 1), 0, 1).astype(np.float32)[:, None]
-        d += start
-        d -= b
-        b += d
-        d[own] = -d.sum(axis=2)
-        d /= self.double
-        return d.reshape(XA.shape)
+        rise, dd = np.maximum(_dot(d, v), 0), _dot(d, d)
+        sums[0] += loss
+        sums[1] += rise - dd / 2
+        G = complete(d, y)
+        GK = self.problem.mix(G)
+        bend = _dot((products @ rows_of(G)).reshape(G.shape), GK) / self.double + dd
+        t = rise / np.maximum(np.maximum(bend, rise), SMALLEST)  # at most 1
+        G *= t[:, None]
+        if start is b:
+            GK *= t[:, None]
+        else:
+            G += complete(start - b, y)
+            GK = self.problem.mix(G)
+        np.divide(GK, self.double[:, None], out=moved)
+        G[right_class(y)] = 0
+        b += G
 
     def _follow_ranks(self, v: FloatArray, b: FloatArray, w: FloatArray) -> FloatArray:
         """Update the weights w of a few samples in place; return b, made feasible for them."""
@@ -257,11 +295,6 @@ class Stack:
         w[...] = self.problem.weigh(v)
         return self.problem.project(b, w)
 
-    def _bend(self, G: FloatArray, products: FloatArray) -> FloatArray:
-        """Return ``<X X' G K, G> / (2 alpha n)``."""
-        XXG = (products @ G.reshape(len(G), -1)).reshape(G.shape)
-        return _dot(XXG, self.problem.mix(G)) / self.double[:, 0]
-
 
 def zeros(shape: tuple[int, ...]) -> FloatArray:
     """Return float32 zeros, in a temporary file when they are too many for memory."""
@@ -269,6 +302,28 @@ def zeros(shape: tuple[int, ...]) -> FloatArray:
         return np.zeros(shape, dtype=np.float32)
     with TemporaryFile() as file:  # the map keeps it alive
         return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
+
+
+def right_class(y: Labels) -> tuple[Labels, slice, Labels]:
+    """Return the index of the right class of each sample in (samples, models, classes)."""
+    return np.arange(len(y)), slice(None), y
+
+
+def complete(G: FloatArray, y: Labels) -> FloatArray:
+    """Set the right classes, which hold 0, to ``-sum_c G_c``, in place."""
+    G[right_class(y)] = -(G @ np.ones(G.shape[2], dtype=G.dtype))  # quicker than a sum
+    return G
+
+
+def rows_of(array: FloatArray) -> FloatArray:
+    """Return (rows, models x classes), a view."""
+    return array.reshape(len(array), -1)
+
+
+def subtract_product(C: FloatArray, A: FloatArray, B: FloatArray) -> None:
+    """Subtract ``A B`` from C in place; C and B have contiguous rows of float32 numbers."""
+    # BLAS has columns: C' -= B' A'
+    sgemm(-1.0, B.T, A, beta=1.0, c=C.T, trans_b=True, overwrite_c=True)
 
 
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from unseen.base import FloatArray, Training, ZeroShotClassifier, row_blocks
-from unseen.dual import BLOCK, Labels, Problem, Solution, solve_path
+from unseen.dual import BLOCK, Labels, Problem, solve_path
 from unseen.errors import UnseenError
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
@@ -26,13 +26,16 @@ SHIFT = 0.5
 
 def project_box(u: FloatArray, w: FloatArray) -> FloatArray:
     """DeViSE and ALE, ``w sum_c max(0, v_c)``: each wrong class pushes with ``0 <= b_c <= w``."""
-    return np.clip(u, 0, w)
+    b = np.maximum(u, 0)
+    return np.minimum(b, w, out=b)
 
 
 def project_simplex(u: FloatArray, w: FloatArray) -> FloatArray:
     """SJE and SynC, ``max_c v_c``: the wrong classes push with ``b_c >= 0`` and together at most 1."""
     # b = max(0, u - t) with t = max(0, max over k of (sum of the k largest - 1) / k)
-    minus_t = np.cumsum(np.sort(-u, axis=2), axis=2)
+    minus_t = -u
+    minus_t.sort(axis=2)
+    np.cumsum(minus_t, axis=2, out=minus_t)
     minus_t += 1
     minus_t /= np.arange(1, u.shape[2] + 1, dtype=u.dtype)
     b = u + np.minimum(minus_t.min(axis=2, keepdims=True), 0)
@@ -42,9 +45,9 @@ def project_simplex(u: FloatArray, w: FloatArray) -> FloatArray:
 def rank_weights(v: FloatArray) -> FloatArray:
     """ALE: ``beta_r / r`` with r violating classes and ``beta_r = 1 + 1/2 + ... + 1/r``."""
     ranks = np.arange(1, v.shape[2] + 1)
-    weights = (np.cumsum(1 / ranks) / ranks).astype(v.dtype)
-    violating = np.count_nonzero(v > 0, axis=2)
-    return weights[np.maximum(violating, 1) - 1][:, :, None]
+    weights = np.cumsum(1 / ranks) / ranks  # from r = 1
+    violating = (v > 0).astype(v.dtype) @ np.ones(v.shape[2], dtype=v.dtype)  # quicker than counting
+    return weights.astype(v.dtype)[np.maximum(violating.astype(np.intp), 1) - 1][:, :, None]
 
 
 # ---- the estimators ----------------------------------------------------------------------------------------
@@ -89,12 +92,12 @@ class RankingClassifier(ZeroShotClassifier):
         S = training.S - training.S.mean(axis=0)
         s_scale = mean_square(S)
         gram = (S @ S.T / s_scale).astype(np.float32)
-        margins = (1 - np.eye(len(S))).astype(np.float32)
+        margins = np.ones((len(S), 1), dtype=np.float32)
         for A in self._train(training, gram, margins, models):
             yield S.T / s_scale @ A
 
     def _train(
-        self, training: Training, gram: FloatArray | None, margins: FloatArray, models: Sequence[Self]
+        self, training: Training, gram: FloatArray | np.float32, margins: FloatArray, models: Sequence[Self]
     ) -> Iterator[FloatArray]:
         """Yield what was learnt for each model, one row for each seen class, and note how."""
         rng = check_random_state(self.random_state)
@@ -103,12 +106,15 @@ class RankingClassifier(ZeroShotClassifier):
         rows = VisitedRows(training, order)
         X = rows.copy() if copied else rows
         y = training.y[order]
-        problem = Problem(X, y, gram, margins, self._project, self._weigh, float(self.smoothing))
+        smoothing = np.float32(max(self.smoothing, 1e-6))
+        # P / smoothing is a problem with the smoothing 1, in units in which scores are smaller by as much
+        problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh)
         alphas, which = np.unique([model.alpha for model in models], return_inverse=True)
         solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng)
         for model, solution in zip(models, [solutions[i] for i in which]):
             model.shift_ = rows.shift
-            model._record(solution)
+            model.n_iter_, model.dual_gap_ = len(solution.losses), solution.gap
+            model.loss_curve_ = smoothing * np.array(solution.losses)
             yield solution.A / rows.scale
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
@@ -122,11 +128,6 @@ class RankingClassifier(ZeroShotClassifier):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _record(self, solution: Solution) -> None:
-        self.n_iter_ = len(solution.losses)
-        self.loss_curve_ = np.array(solution.losses)
-        self.dual_gap_ = solution.gap
 
 
 class VisitedRows:

@@ -108,7 +108,7 @@ class SynC(RankingClassifier):
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         distances = cdist(training.S, training.S)
         margins = (distances / (_median_distance(training.S) or 1.0)).astype(np.float32)
-        yield from self._train(training, None, margins, models)
+        yield from self._train(training, np.float32(1), margins, models)
 
     def _class_features(self, S: FloatArray) -> FloatArray:
         phantoms = self.training_prototypes_
