@@ -22,15 +22,16 @@ METHODS = [ALE, DeViSE, SJE, SynC]
 CONVEX = [DeViSE, SJE, SynC]
 LOSSES = {"ale": (project_box, rank_weights), "devise": (project_box, None), "sje": (project_simplex, None)}
 EIGHT = 1 - np.eye(8)
+OVERLAP = 3.0  # noise with which the classes of ``samples`` are far from separable
 GRID = [{"alpha": 1e-2}, {"alpha": 1e-1}]
 
 
-def samples(n=200, features=16, attributes=6, classes=9, seen=7, seed=0):
+def samples(n=200, features=16, attributes=6, classes=9, seen=7, seed=0, noise=0.7):
     """Samples of the first ``seen`` classes, linear in the attributes plus noise."""
     rng = np.random.default_rng(seed)
     S = rng.normal(size=(classes, attributes))
     y = rng.permutation(np.arange(n) % seen)
-    X = S[y] @ rng.normal(size=(attributes, features)) + 0.7 * rng.normal(size=(n, features))
+    X = S[y] @ rng.normal(size=(attributes, features)) + noise * rng.normal(size=(n, features))
     return X, y, S
 
 
@@ -151,11 +152,12 @@ def literal(name, alpha, X, y, S, margins, W, smoothing):
     return np.mean(losses) + alpha * np.sum(W**2)
 
 
+@pytest.mark.parametrize("noise", [0.7, OVERLAP])
 @pytest.mark.parametrize("smoothing", [0.3, 1.0])
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2])
 @pytest.mark.parametrize("method", CONVEX)
-def test_the_objective_is_as_near_its_minimum_as_the_gap_says(method, alpha, smoothing):
-    X, y, S = samples()
+def test_the_objective_is_as_near_its_minimum_as_the_gap_says(method, alpha, smoothing, noise):
+    X, y, S = samples(noise=noise)
     model = method(S, alpha=alpha, smoothing=smoothing, random_state=0).fit(X, y)
     name = "devise" if method is DeViSE else "sje"
     X, S, margins, W = scaled(method, X, y, S[:7], model)
@@ -217,6 +219,20 @@ def test_a_training_that_was_cut_off_says_so(method):
         model = method(S, alpha=1e-6, max_iter=2, random_state=0).fit(X, y)
     assert model.n_iter_ == 2
     assert model.dual_gap_ > model.tol
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_overlapping_classes_are_finished_by_descent(method, monkeypatch):
+    """Ascent on the dual alone would take thousands of epochs; what descent finds has the same minimum."""
+    X, y, S = samples(noise=OVERLAP)
+    model = method(S, alpha=1e-4, random_state=0).fit(X, y)
+    assert dual.PATIENCE < model.n_iter_ == len(model.loss_curve_) < model.max_iter
+    assert model.dual_gap_ <= model.tol
+    monkeypatch.setattr(dual, "VARIABLES", 0)
+    alone = method(S, alpha=1e-4, max_iter=5000, random_state=0).fit(X, y)
+    assert alone.n_iter_ > 2 * model.n_iter_
+    assert_allclose(model.loss_curve_[-1], alone.loss_curve_[-1], rtol=0.03)
+    assert np.mean(model.predict(X) == alone.predict(X)) > 0.9
 
 
 def test_a_smaller_tolerance_comes_nearer():

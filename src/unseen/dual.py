@@ -19,6 +19,15 @@ at the end. A step moves the dual variables of a few samples towards the pushes 
 losses, as far as D rises: there is no rate to choose, and nothing can diverge. Scores come from one large
 matrix product for a block of samples; within the block they follow every step through the products of its
 samples, ``X X'``.
+
+This needs few epochs where there are many features, but thousands for overlapping classes in few dimensions.
+A model that is not done after ``PATIENCE`` epochs is therefore finished by descent on the primal problem,
+which then has few variables: with ``K = L L'`` and ``V = L' A``, ::
+
+    scores = X V' L',    ||W|| = ||V||,    gradient of P = L' G' X / n + 2 alpha V
+
+where G has the pushes that attain the losses; they are feasible, and give
+``P(V) - D(u) = ||gradient||^2 / (4 alpha)``.
 """
 
 from __future__ import annotations
@@ -31,6 +40,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import sgemm
+from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
 from unseen.base import FloatArray, row_blocks
@@ -40,6 +50,8 @@ BLOCK = 256  # samples whose scores come from one matrix product
 PART = 16  # samples that move together: fewer converge in fewer epochs, more are quicker in each
 MEMORY = 2**28  # bytes of dual variables that are held in memory
 RANKING = 10  # epochs in which the weights of the samples follow their ranks; then they stay
+PATIENCE = 50  # epochs after which a model is finished by descent on the primal problem
+VARIABLES = 2**20  # of the primal problem, at most: L-BFGS keeps fifty times as many numbers
 SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
 Labels = NDArray[np.intp]
@@ -167,10 +179,13 @@ class Stack:
             passed = self._visit_all(rng.permutation(self.n_blocks))
             self.epoch += 1
             # gaps that were met on the way belong to models that have moved since: look again
-            near = np.flatnonzero((passed <= tol) | (self.epoch == max_iter))
+            slow = self.epoch == PATIENCE < max_iter and self.C[:, 0].size <= VARIABLES
+            near = np.flatnonzero((passed <= tol) | slow | (self.epoch == max_iter))
             if len(near):
                 A = self._weights(near)
                 gap = self._gap(near, A)
+                for i in np.flatnonzero(gap > tol) if slow else ():
+                    gap[i] = self._descend(near[i], A[:, i], tol, max_iter)
                 done = (gap <= tol) | (self.epoch == max_iter)
                 self._finish(near[done], A[:, done], gap[done])
         return self.solutions
@@ -207,6 +222,18 @@ class Stack:
             v -= b
             gap += _dot(d, v) - _dot(d, d) / 2
         return gap / len(problem.y) / self.at_zero
+
+    def _descend(self, model: int, A: FloatArray, tol: float, max_iter: int) -> float:
+        """Try to finish a model by descent from A, which is changed if that succeeds; return the gap."""
+        alpha = float(self.double[model]) / (2 * len(self.problem.y))
+        found = descend(
+            self.problem, alpha, self.w[:, [model]], A.T, tol * self.at_zero, max_iter - self.epoch
+        )
+        gap = found.gap / self.at_zero
+        if gap <= tol:
+            A[...] = found.A.T
+            self.solutions[self.active[model]].losses += found.losses
+        return gap
 
     def _finish(self, models: Labels, A: FloatArray, gap: FloatArray) -> None:
         """Take models out of the stack."""
@@ -294,6 +321,44 @@ class Stack:
             return b
         w[...] = self.problem.weigh(v)
         return self.problem.project(b, w)
+
+
+def descend(
+    problem: Problem, alpha: float, w: FloatArray, A: FloatArray, tol: float, max_iter: int
+) -> Solution:
+    """Return what L-BFGS finds on its way down from A, at most ``max_iter`` iterations; the gap is P - D."""
+    n = len(problem.y)
+    K = problem.gram * np.eye(len(A)) if np.ndim(problem.gram) == 0 else problem.gram
+    values, vectors = np.linalg.eigh(K.astype(np.float64))
+    kept = values > 1e-9 * values[-1]
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    L = vectors * roots  # (classes, rank)
+    found, loss = Solution(), 0.0
+
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal loss
+        V = flat.reshape(len(roots), -1)
+        loss, GX = 0.0, np.zeros(A.shape)
+        for block, X in problem.blocks(range(-(-n // BLOCK))):
+            v = problem.violations((X @ V.T @ L.T)[:, None], problem.y[block])  # (block, 1, classes)
+            u, losses = problem.push(v, w[block])
+            loss += losses[0] / n
+            GX += complete(u, problem.y[block])[:, 0].T @ X
+        gradient = L.T @ GX / n + 2 * alpha * V
+        gap = np.sum(gradient**2) / (4 * alpha)
+        if gap < found.gap:
+            found.gap, found.A = gap, vectors / roots @ V
+        return loss + alpha * float(np.sum(V**2)), gradient.ravel()
+
+    def after_each(_: FloatArray) -> None:
+        found.losses.append(loss)
+        if found.gap <= tol:
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0, "gtol": 0}
+    start = (L.T @ A).ravel()
+    minimize(objective, start, jac=True, method="L-BFGS-B", callback=after_each, options=options)
+    return found
 
 
 def zeros(shape: tuple[int, ...]) -> FloatArray:
