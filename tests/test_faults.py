@@ -8,10 +8,11 @@ import random
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -204,6 +205,27 @@ def test_an_extraction_leaves_with_a_summary(picture_forks, pictures, network, t
     assert not (tmp_path / "f.npz").exists()
 
 
+def test_a_signal_that_comes_while_something_is_deleted_is_not_lost():
+    """Python drops what is raised in a ``__del__``, and would print a traceback of it."""
+    program = """
+import os, signal, time
+from unseen._stop import stoppable
+
+class Deleted:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+with stoppable(lambda: "all is stored"):
+    Deleted()
+    time.sleep(60)
+"""
+    began = time.monotonic()
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGTERM, "\ninterrupted: all is stored\n")
+    assert time.monotonic() - began < 20
+
+
 @pytest.mark.parametrize("n_done", [0, 1])
 def test_workers_do_not_outlive_a_killed_bench(forks, tmp_path, n_done):
     """Neither at work nor before their first run, when they wait for what nobody will send."""
@@ -219,7 +241,15 @@ def test_workers_do_not_outlive_a_killed_bench(forks, tmp_path, n_done):
 
 
 def loky_workers(process: Any) -> list[Any]:
-    return [child for child in process.children() if "LokyProcess" in " ".join(child.cmdline())]
+    """The workers of a bench; it has other children, which may end while they are looked at."""
+    import psutil
+
+    workers = []
+    for child in process.children():
+        with suppress(psutil.NoSuchProcess):
+            if "LokyProcess" in " ".join(child.cmdline()):
+                workers.append(child)
+    return workers
 
 
 def n_runs(folder: Path) -> int:

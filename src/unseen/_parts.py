@@ -27,7 +27,9 @@ def stored_names(folder: Path) -> Iterator[tuple[Path, list[str]]]:
     """Yield every part in a folder with the names of its rows; a damaged part is left out."""
     for part in sorted(folder.glob("part-*.npz")):
         with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
-            yield part, np.load(part, allow_pickle=False)["names"].tolist()
+            with np.load(part, allow_pickle=False) as archive:
+                names = archive["names"].tolist()
+            yield part, names
 
 
 class Parts:
@@ -94,7 +96,8 @@ class Parts:
         """Yield the rows of these names in their order, one part in memory at a time."""
         places = (self._places[name] for name in names)
         for part, group in itertools.groupby(places, key=lambda place: place[0]):
-            rows = np.load(part, allow_pickle=False)["rows"]
+            with np.load(part, allow_pickle=False) as archive:
+                rows = archive["rows"]
             yield rows[[row for _, row in group]]
 
     def remove(self) -> None:

@@ -63,6 +63,7 @@ def _watched() -> Iterator[None]:
     for number, handler in handlers.items():
         if handler is not signal.SIG_IGN:  # as a shell has it for what runs behind it
             signal.signal(number, _receive)
+    hook, sys.unraisablehook = sys.unraisablehook, _drop
     stopped = False
     try:
         yield
@@ -72,6 +73,7 @@ def _watched() -> Iterator[None]:
     finally:
         if not stopped:
             left.set()
+            sys.unraisablehook = hook
             for number, handler in handlers.items():
                 signal.signal(number, handler)
         signal.set_wakeup_fd(woken)
@@ -81,6 +83,12 @@ def _watched() -> Iterator[None]:
 def _receive(number: int, frame: object) -> NoReturn:
     _received.append(number)
     raise KeyboardInterrupt
+
+
+def _drop(dropped: sys.UnraisableHookArgs) -> None:
+    """Say nothing of a signal that Python cannot raise, as in a ``__del__``: the thread ends the process."""
+    if not (_received and dropped.exc_type is KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
 
 
 def _is_stop(error: BaseException) -> bool:

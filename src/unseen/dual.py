@@ -337,7 +337,7 @@ def descend(
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
         nonlocal loss
-        V = flat.reshape(len(roots), -1)
+        V = flat.reshape(len(roots), A.shape[1])
         loss, GX = 0.0, np.zeros(A.shape)
         for block, X in problem.blocks(range(-(-n // BLOCK))):
             v = problem.violations((X @ V.T @ L.T)[:, None], problem.y[block])  # (block, 1, classes)
