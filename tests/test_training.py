@@ -19,7 +19,6 @@ def data() -> ZeroShotDataset:
     return load("synthetic", n_samples=600, n_features=16, n_classes=16, n_attributes=8, random_state=2)
 
 
-@pytest.mark.filterwarnings("ignore:.*has not converged in:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("method", ["linear-sv", "eszsl"])  # the same bits when fitted alone
 def test_the_card_states_what_selection_found(data, method):
     model, card = train(data, method)

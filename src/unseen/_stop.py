@@ -9,7 +9,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import NoReturn
+from functools import partial
+from typing import Any, NoReturn
 
 GRACE = 1.0  # seconds to unwind; then the process ends wherever it is
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -63,7 +64,8 @@ def _watched() -> Iterator[None]:
     for number, handler in handlers.items():
         if handler is not signal.SIG_IGN:  # as a shell has it for what runs behind it
             signal.signal(number, _receive)
-    hook, sys.unraisablehook = sys.unraisablehook, _drop
+    hook = sys.unraisablehook
+    sys.unraisablehook = partial(_drop, hook)
     stopped = False
     try:
         yield
@@ -85,10 +87,10 @@ def _receive(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _drop(dropped: sys.UnraisableHookArgs) -> None:
+def _drop(hook: Callable[[sys.UnraisableHookArgs], Any], dropped: sys.UnraisableHookArgs) -> None:
     """Say nothing of a signal that Python cannot raise, as in a ``__del__``: the thread ends the process."""
     if not (_received and dropped.exc_type is KeyboardInterrupt):
-        sys.__unraisablehook__(dropped)
+        hook(dropped)
 
 
 def _is_stop(error: BaseException) -> bool:
