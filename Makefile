@@ -43,9 +43,10 @@ oldest: ## Run the fast tests with the oldest versions of all dependencies that 
 test-fast: $(VENV)/.dev ## Run the tests that take less than about ten seconds each
 	$(BIN)/python -m pytest -m 'not slow'
 
-lint: $(VENV)/.dev ## Check style and formatting with ruff
+lint: $(VENV)/.dev ## Check style, formatting, and that imports follow the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(VENV)/.dev ## Check types with mypy
 	$(BIN)/mypy

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Row, table
-from unseen.bootstrap import bootstrap
-from unseen.curve import ScoreMaxima, SeenUnseenCurve
+from unseen.calibration.bootstrap import bootstrap
+from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.metrics import harmonic_mean
 
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from benchmarks import Row, table
 from unseen import ESZSL, LinearSV, LinearVS, SeenUnseenCurve
-from unseen.base import top_columns
+from unseen._core.blocks import top_columns
+from unseen.benchmark.experiment import Setting
 from unseen.benchmark.protocol import evaluate_run
-from unseen.benchmark.setting import Setting
 from unseen.benchmark.store import Run, Store
 from unseen.datasets import load
+from unseen.datasets.splits import make_split
 from unseen.report import write_report
-from unseen.selection import score_maxima
-from unseen.splits import make_split
+from unseen.selection.evaluation import score_maxima
 
 
 def run(small: bool = False) -> list[Row]:

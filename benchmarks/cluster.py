@@ -12,11 +12,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks import Row, table
+from unseen.benchmark.experiment import Setting
 from unseen.benchmark.runner import Task, plan, run_bench
-from unseen.benchmark.setting import Setting
 from unseen.benchmark.store import Store
 from unseen.datasets import load
-from unseen.splits import make_split
+from unseen.datasets.splits import make_split
 
 
 def run(small: bool = False) -> list[Row]:

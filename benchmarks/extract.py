@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row, table
-from unseen.backbone import Backbone
-from unseen.features import Preprocessing, extract, find_pictures
+from unseen.encoders.backbone import Backbone
+from unseen.encoders.images import Preprocessing, extract, find_pictures
 
 DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 BATCH = 16

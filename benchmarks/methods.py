@@ -20,7 +20,7 @@ from sklearn.linear_model import Ridge
 
 from benchmarks import Row, table
 from unseen import ESZSL, SAE, LinearSV, LinearVS
-from unseen.base import scale_rows
+from unseen._core.scaling import scale_rows
 from unseen.datasets import load
 from unseen.methods import METHODS
 

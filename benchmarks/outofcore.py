@@ -25,9 +25,9 @@ from scipy.linalg.blas import dsyrk
 
 from benchmarks import Row, table
 from unseen import LinearSV, LinearVS
-from unseen.base import BLOCK, row_blocks
-from unseen.rows import Rows
-from unseen.selection import seen_unseen_curve
+from unseen._core.blocks import BLOCK, row_blocks
+from unseen._core.rows import Rows
+from unseen.selection.evaluation import seen_unseen_curve
 
 CLASSES, ATTRIBUTES = 200, 100
 SEEN = np.arange(CLASSES) < 180

@@ -20,12 +20,12 @@ from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Row, table
+from unseen.benchmark.experiment import Setting
 from unseen.benchmark.protocol import evaluate_run
-from unseen.benchmark.setting import Setting
 from unseen.datasets import load
-from unseen.dual import Stack
+from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, find_method
-from unseen.splits import make_split
+from unseen.methods._dual import Stack
 
 DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SEEDS = 5

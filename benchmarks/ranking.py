@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks import Row, table
 from benchmarks.methods import SIZES, SMALL, Problem
 from unseen import ALE, SJE, DeViSE
-from unseen.base import scale_rows
-from unseen.dual import Stack
-from unseen.ranking import RankingClassifier
+from unseen._core.scaling import scale_rows
+from unseen.methods._dual import Stack
+from unseen.methods.ranking import RankingClassifier
 
 ROUNDS = 3
 SGEMM = 4096, 2048, 1500  # a product of 4096 x 2048 with 2048 x 1500 numbers

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from unseen.linear import LinearSV
+from unseen.methods.linear import LinearSV
 
 
 class Chance(LinearSV):

@@ -62,7 +62,7 @@ def result(
 
 
 def description(**changes: Any) -> dict[str, Any]:
-    """Return what a store knows about a setting, as unseen.benchmark.setting describes it."""
+    """Return what a store knows about a setting, as unseen.benchmark.experiment describes it."""
     counts = {
         "train": [6, 6, 0],
         "seen_val": [2, 2, 0],

@@ -52,9 +52,9 @@ MODULES = [
     "unseen.benchmark.summary",
     "unseen.benchmark.tables",
     "unseen.cli",
-    "unseen.io",
-    "unseen.prediction",
-    "unseen.training",
+    "unseen.models.io",
+    "unseen.models.prediction",
+    "unseen.models.training",
 ]
 
 

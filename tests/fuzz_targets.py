@@ -100,7 +100,7 @@ def xlsa17_folder(hdf5: bool = False) -> Path:
 @functools.cache
 def model_file() -> bytes:
     from unseen import GZSLClassifierCV, LinearSV
-    from unseen.io import save
+    from unseen.models.io import save
 
     X, y, S = small.arrays(np.float64)
     model = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1, 1.0]}).fit(X, y)
@@ -113,7 +113,7 @@ def models() -> list[Maker]:
     """Damaged files, and damaged descriptions under a right checksum."""
     from safetensors.numpy import load, save
 
-    from unseen.io import _checksum
+    from unseen.models.io import _checksum
 
     whole = model_file()
     length = struct.unpack_from("<Q", whole)[0]
@@ -188,8 +188,8 @@ def parquet() -> list[Maker]:
 @functools.cache
 def store_file() -> bytes:
     """A run folder's file with one run."""
+    from unseen.benchmark.experiment import Setting
     from unseen.benchmark.runner import plan, run_bench
-    from unseen.benchmark.setting import Setting
     from unseen.benchmark.store import Store
 
     folder = Path(tempfile.mkdtemp())
@@ -274,17 +274,17 @@ def in_folder(
 
 
 def read_data(path: Path) -> None:
-    from unseen.benchmark.setting import Setting
+    from unseen.benchmark.experiment import Setting
     from unseen.datasets import load
-    from unseen.inspection import describe
+    from unseen.datasets.inspection import describe
 
     json.dumps(describe(load(path, require_features=False)))
     _ = Setting.load(str(path)).description
 
 
 def read_samples(path: Path) -> None:
-    from unseen.io import load
-    from unseen.prediction import open_samples, predict_tables
+    from unseen.models.io import load
+    from unseen.models.prediction import open_samples, predict_tables
 
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "m").write_bytes(model_file())
@@ -293,16 +293,16 @@ def read_samples(path: Path) -> None:
 
 
 def read_scores(path: Path) -> None:
-    from unseen.curve import SeenUnseenCurve
-    from unseen.scores import read_scores
+    from unseen.calibration.curve import SeenUnseenCurve
+    from unseen.calibration.scores import read_scores
 
     given = read_scores(path, ["c0", "c1", "c2"] if path.suffix != ".npz" else None)
     _ = SeenUnseenCurve.from_scores(given.scores, given.y, given.seen).h
 
 
 def read_model(path: Path) -> None:
-    from unseen.io import load, read_card
-    from unseen.prediction import Samples, predict_tables
+    from unseen.models.io import load, read_card
+    from unseen.models.prediction import Samples, predict_tables
 
     model = load(path)
     json.dumps(read_card(path))
@@ -314,8 +314,8 @@ def read_model(path: Path) -> None:
 
 
 def read_picture(path: Path) -> None:
+    from unseen.encoders.images import Preprocessing, _no_bombs, stream_features
     from unseen.errors import UnseenError
-    from unseen.features import Preprocessing, _no_bombs, stream_features
 
     def refuse(position: int, error: Exception) -> None:
         if isinstance(error, MemoryError):
@@ -327,7 +327,7 @@ def read_picture(path: Path) -> None:
 
 
 def read_list(path: Path) -> None:
-    from unseen.features import find_pictures
+    from unseen.encoders.images import find_pictures
 
     found = find_pictures(path)
     for position in range(len(found.names)):
@@ -347,7 +347,7 @@ def read_store(path: Path) -> None:
 
 
 def read_backbone(folder: Path) -> None:
-    from unseen.backbone import Backbone
+    from unseen.encoders.backbone import Backbone
 
     network = Backbone(folder / "network.onnx", threads=1)
     json.dumps(network.describe())
@@ -355,7 +355,8 @@ def read_backbone(folder: Path) -> None:
 
 
 def read_encoder(folder: Path) -> None:
-    from unseen.prototypes import Prototypes, TextEncoder
+    from unseen.datasets.prototypes import Prototypes
+    from unseen.encoders.text import TextEncoder
 
     Prototypes.from_text({"jay": ["a blue bird", "blue"], "owl": "brown"}, TextEncoder(folder / "text.onnx"))
 

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unseen import LinearSV, LinearVS, UnseenError
-from unseen.base import Training, scale_rows
+from unseen._core.scaling import scale_rows
+from unseen._core.training import Training
 from unseen.methods import METHODS, find_method
 from unseen.testing import CHECKS, check_zero_shot_classifier
 
@@ -124,4 +125,4 @@ def test_bad_new_classes():
 def test_unknown_method_is_answered_with_the_nearest():
     assert "Did you mean 'eszsl'?" in message(find_method, "eszl")
     assert "Cannot load method" in message(find_method, "nowhere:Method")
-    assert find_method("unseen.linear:LinearSV") is LinearSV
+    assert find_method("unseen.methods.linear:LinearSV") is LinearSV

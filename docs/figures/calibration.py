@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from unseen import SeenUnseenCurve
-from unseen.curve import ScoreMaxima
+from unseen.calibration.curve import ScoreMaxima
 
 plt.rcParams["svg.hashsalt"] = "calibration"  # the same file every time
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt
 
-from unseen.colours import UNSEEN
+from unseen._core.colors import UNSEEN
 from unseen.datasets import load
 from unseen.datasets.digits import DISPLAY, SEGMENTS
 from unseen.methods import METHODS, find_method

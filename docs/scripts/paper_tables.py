@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from unseen._files import atomic_path
+from unseen._core.files import atomic_path
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summaries
 from unseen.benchmark.tables import paper_tables, to_markdown

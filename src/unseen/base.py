@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,161 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unseen.errors import UnseenError, did_you_mean
-from unseen.rows import Rows, in_place, read_ahead
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
+from unseen._core.labels import candidate_columns, is_frame, label_positions, split_prototypes
+from unseen._core.rows import Rows, in_place, read_ahead
+from unseen._core.scaling import scaled_product
+from unseen._core.training import Training
+from unseen.errors import UnseenError
 
-BLOCK = 4096  # rows that are held in a second form (scaled, scored) at any moment
 LARGEST = 1e30  # number that is left to float32: a sum of products of such size is still finite
-SCORES = 2**24  # scores that exist at any moment where only their largest are needed
-FloatArray = NDArray[np.floating]
-
-
-@dataclass(frozen=True)
-class Training:
-    """The training samples as a method sees them: features, class indices, seen prototypes.
-
-    ``X`` stays where it is (perhaps on disk); scaled rows exist one block or batch at a time.
-    """
-
-    X: FloatArray | Rows  # (samples, features)
-    y: NDArray[np.intp]  # (samples,), row of S
-    S: FloatArray  # (seen classes, attributes)
-    normalize: str | None = "l2"
-
-    def rows(self, index: slice | NDArray[np.intp]) -> FloatArray:
-        """Return the chosen rows of X, scaled."""
-        rows = self.X[index]
-        return scale_rows(rows, self.normalize, out=rows if isinstance(self.X, Rows) else None)
-
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, NDArray[np.intp]]]:
-        """Yield (scaled rows, class indices) block by block, in order."""
-        return read_ahead(lambda block: (self.rows(block), self.y[block]), row_blocks(len(self.y), size))
-
-
-def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
-    """Yield slices that cover ``range(n)`` in order."""
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
-
-
-def score_blocks(n: int, n_classes: int) -> Iterator[slice]:
-    """Yield slices that cover ``range(n)``, shorter ones the more classes their rows are scored for."""
-    yield from row_blocks(n, min(BLOCK, max(SCORES // n_classes, 64)))
-
-
-def candidate_columns(classes: NDArray[Any], candidates: Any) -> NDArray[np.intp]:
-    """Return the positions of the candidates in ``classes``; those of all classes for None."""
-    if candidates is None:
-        return np.arange(len(classes))
-    return encode_labels(np.asarray(candidates), classes)
-
-
-def top_columns(scores: FloatArray, k: int) -> NDArray[np.intp]:
-    """Return the columns of the k highest scores of each row, the highest first, (rows, k).
-
-    Of equal scores the first column wins. Only rows in which the last place is a tie are sorted whole.
-
-    >>> top_columns(np.array([[3.0, 5.0, 1.0, 5.0]]), 3)
-    array([[1, 3, 0]])
-    """
-    top = np.sort(np.argpartition(scores, -k, axis=1)[:, -k:], axis=1)
-    values = np.take_along_axis(scores, top, axis=1)
-    last = values.min(axis=1, keepdims=True)
-    tied = np.flatnonzero((scores >= last).sum(axis=1) > k)
-    top = np.take_along_axis(top, np.argsort(-values, axis=1, kind="stable"), axis=1)
-    top[tied] = np.argsort(-scores[tied], axis=1, kind="stable")[:, :k]
-    return top
-
-
-def scale_rows(X: FloatArray, normalize: str | None, out: FloatArray | None = None) -> FloatArray:
-    """Return X with rows of unit length (``"l2"``) or as it is (``None``); a zero row stays zero.
-
-    >>> scale_rows(np.array([[3.0, 4.0], [0.0, 0.0]]), "l2")
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
-    if normalize is None:
-        return X
-    norm, safe = row_lengths(X)
-    extreme = _scale_extreme_rows(X[~safe])
-    scaled: FloatArray = np.divide(X, norm[:, None], out=out)
-    scaled[~safe] = extreme
-    return scaled
-
-
-def row_lengths(X: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the length of every row, and whether its square neither over- nor underflowed; 1 if it did."""
-    with np.errstate(over="ignore"):
-        norm = np.sqrt(np.einsum("ij,ij->i", X, X))
-    safe = (norm > 1e-15) & (norm < 1e15)  # float32 included
-    return np.where(safe, norm, 1), safe
-
-
-def _scaled_product(X: FloatArray, coef: FloatArray, normalize: str | None) -> FloatArray:
-    """Return ``scale_rows(X, normalize) @ coef``; there are fewer scores than features to divide."""
-    if normalize is None:
-        return np.asarray(X @ coef)
-    norm, safe = row_lengths(X)
-    if not safe.all():
-        return np.asarray(scale_rows(X, normalize) @ coef)
-    scores = X @ coef
-    scores /= norm[:, None]
-    return np.asarray(scores)
-
-
-def _scale_extreme_rows(X: FloatArray) -> FloatArray:
-    """Divide by the largest value first: the squares of features of 1e30 or 1e-30 do not exist."""
-    largest = np.abs(X).max(axis=1, keepdims=True)
-    X = X / np.where(largest == 0, 1, largest)
-    norm = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-    return X / np.where(norm == 0, 1, norm)
-
-
-def split_prototypes(prototypes: Any, y: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
-    """Return (class labels, prototype rows) from an array, a DataFrame, or None for one-hot rows."""
-    if prototypes is None:
-        classes = np.unique(y)
-        return classes, np.eye(len(classes))
-    S = np.asarray(prototypes, dtype=np.float64)
-    if S.ndim != 2 or 0 in S.shape:
-        raise UnseenError(
-            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
-        )
-    if not np.isfinite(S).all():
-        row, column = np.argwhere(~np.isfinite(S))[0]
-        raise UnseenError(f"prototypes[{row}, {column}] is {S[row, column]}, expected a finite number.")
-    classes = np.asarray(prototypes.index) if _is_frame(prototypes) else np.arange(len(S))
-    if len(np.unique(classes)) < len(classes):
-        raise UnseenError("prototypes names a class twice. Pass one prototype row per class.")
-    return classes, S
-
-
-def _is_frame(prototypes: Any) -> bool:
-    """Tell a DataFrame without importing pandas (a list has an ``index`` too)."""
-    return hasattr(prototypes, "index") and hasattr(prototypes, "columns")
-
-
-def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return for every label its position in ``classes``; a label without a class is refused by name."""
-    order = np.argsort(classes)
-    try:
-        position = order[np.searchsorted(classes, y, sorter=order).clip(max=len(classes) - 1)]
-        unknown = classes[position] != y
-    except TypeError:  # strings against integers
-        unknown = np.ones(len(y), dtype=bool)
-    if np.any(unknown):
-        raise UnseenError(_unknown_label(y[np.flatnonzero(unknown)[0]], classes))
-    return position
-
-
-def _unknown_label(label: Any, classes: NDArray[Any]) -> str:
-    if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
-        return (
-            f"prototypes has {len(classes)} rows but y names class {label} "
-            f"(labels must be 0..{len(classes) - 1}). Pass one prototype row per class."
-        )
-    near = did_you_mean(str(label), map(str, classes))
-    return f"y names class {str(label)!r}, which has no prototype.{near} Pass one prototype row per class."
 
 
 class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
@@ -288,7 +140,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
             )
         if classes is not None:
             labels = np.asarray(classes)
-        elif not _is_frame(prototypes):
+        elif not is_frame(prototypes):
             labels = self._next_labels(len(S))
         known = np.isin(labels, self.classes_)
         if known.any():
@@ -308,14 +160,14 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         )
         return X if isinstance(X, Rows) else checked
 
-    def _score_blocks(self, X: Any, columns: slice | NDArray[np.intp]) -> Iterator[tuple[slice, FloatArray]]:
+    def _score_blocks(self, X: Any, columns: slice | IndexArray) -> Iterator[tuple[slice, FloatArray]]:
         """Yield (rows, scores of these rows for some classes), never more than ``SCORES`` at a time."""
         dtype = self._score_dtype(X)
         coef = self.coef_[columns].astype(dtype, copy=False).T  # (features, columns)
         intercept = self.intercept_[columns].astype(dtype, copy=False)
         blocks = list(score_blocks(len(X), coef.shape[1]))
         for block, rows in zip(blocks, read_ahead(lambda block: X[block], blocks)):
-            scores = _scaled_product(rows, coef, self.normalize)
+            scores = scaled_product(rows, coef, self.normalize)
             scores += intercept
             yield block, scores
 
@@ -330,7 +182,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         for model in models:
             model._check_parameters()
         classes, S = split_prototypes(self.prototypes, y)
-        index = encode_labels(y, classes)
+        index = label_positions(y, classes)
         seen = np.bincount(index, minlength=len(classes)) > 0
         y_seen = (np.cumsum(seen) - 1)[index]
 
@@ -357,7 +209,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         models: Sequence[Self],
         classes: NDArray[Any],
         S: FloatArray,
-        seen: NDArray[np.bool_],
+        seen: BoolArray,
         solve: Callable[[Sequence[Self]], Iterator[FloatArray]],
     ) -> Iterator[Self]:
         """Solve all models for the same samples, those that differ only in ``_path`` together."""
@@ -382,7 +234,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         free = {"prototypes", *self._path}
         return tuple((k, repr(v)) for k, v in sorted(self.get_params(deep=False).items()) if k not in free)
 
-    def _adopt(self, other: Self, classes: NDArray[Any], S: FloatArray, seen: NDArray[np.bool_]) -> None:
+    def _adopt(self, other: Self, classes: NDArray[Any], S: FloatArray, seen: BoolArray) -> None:
         self.n_features_in_ = other.n_features_in_
         if hasattr(other, "feature_names_in_"):
             self.feature_names_in_ = other.feature_names_in_

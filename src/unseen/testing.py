@@ -118,7 +118,7 @@ def check_fit_path(estimator: Any) -> None:
 
 def check_linear(estimator: Any) -> None:
     """Where there is a ``coef_``, scores are one linear layer on the scaled features."""
-    from unseen.base import scale_rows
+    from unseen._core.scaling import scale_rows
 
     problem = _problem()
     model = _fit(estimator, problem)

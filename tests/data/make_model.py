@@ -1,6 +1,6 @@
 """Write the example file of the present format version; the files of older versions stay as they are.
 
-Run once when ``unseen.io.VERSION`` goes up: ``python tests/data/make_model.py``.
+Run once when ``unseen.models.io.VERSION`` goes up: ``python tests/data/make_model.py``.
 """
 
 import json
@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from unseen import GZSLClassifierCV, LinearSV
-from unseen.io import VERSION, save
-from unseen.prototypes import Prototypes
+from unseen.datasets.prototypes import Prototypes
+from unseen.models.io import VERSION, save
 
 rng = np.random.default_rng(VERSION)
 names = np.array(["jay", "owl", "tit", "wren", "rook", "swan", "kite"])

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.base import FloatArray
+from unseen._core.blocks import FloatArray
 from unseen.datasets import ZeroShotDataset, load
-from unseen.linear import LinearVS
+from unseen.methods.linear import LinearVS
 
 
 @dataclass(frozen=True)

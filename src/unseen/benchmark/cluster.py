@@ -10,7 +10,7 @@ from typing import Any
 from joblib import parallel_config
 
 from unseen import __version__
-from unseen.benchmark.setting import Setting
+from unseen.benchmark.experiment import Setting
 from unseen.errors import UnseenError, need_extra
 
 _PATIENCE = 10  # seconds to wait for the scheduler, and for a first worker

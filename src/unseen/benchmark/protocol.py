@@ -41,16 +41,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen import __version__
-from unseen.base import Training, ZeroShotClassifier
+from unseen._core.rows import Rows, choose_rows
+from unseen._core.training import Training
+from unseen.base import ZeroShotClassifier
 from unseen.benchmark import CALIBRATIONS
-from unseen.benchmark.setting import Setting
+from unseen.benchmark.experiment import Setting
 from unseen.benchmark.store import Run, fingerprint
-from unseen.curve import ScoreMaxima, SeenUnseenCurve
-from unseen.linear import LinearVS
+from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.methods import find_method
+from unseen.methods.linear import LinearVS
 from unseen.metrics import WEIGHTS, harmonic_mean
-from unseen.rows import Rows, choose_rows
-from unseen.selection import GZSLClassifierCV, ScoresClasses, score_maxima
+from unseen.selection.evaluation import ScoresClasses, score_maxima
+from unseen.selection.search import GZSLClassifierCV
 
 NO_CALIBRATION = 0.0
 

@@ -16,16 +16,13 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import threadpool_limits
 
-from unseen._parallel import dependent, results
-from unseen._progress import progress
+from unseen._core.parallel import dependent, results
+from unseen._core.progress import progress
+from unseen.benchmark.experiment import Setting
 from unseen.benchmark.protocol import evaluate_run, make_run
-from unseen.benchmark.setting import Setting
 from unseen.benchmark.store import Failure, Run, Store
-from unseen.methods import find_method
+from unseen.methods import describe_method, find_method
 
-# Seconds per run on CUB with one thread: their ratios matter, until the first run of a method has ended.
-_COST = {"linear-vs": 20, "linear-sv": 8, "sae": 18, "eszsl": 25}
-_COST |= {"ale": 60, "devise": 60, "sje": 60, "sync": 75}
 _CUB = 7057 * 2048  # its training samples x features
 
 
@@ -40,7 +37,7 @@ class Task:
     def cost(self) -> float:
         """How many seconds it would take on some machine; a small run is never free."""
         size = len(self.setting.split.train) * self.setting.dataset.X.shape[1]
-        return 1 + _COST.get(self.run.method, 25) * size / _CUB
+        return 1 + describe_method(self.run.method).cost * size / _CUB
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ each row arrives whole or not at all, and the first result of a run stays.
 
 Tables (all documents are JSON text):
 
-settings  key, description    what was measured on (see unseen.benchmark.setting)
+settings  key, description    what was measured on (see unseen.benchmark.experiment)
 runs      key, setting, method, seed, result, digest, finished    (result: see unseen.benchmark.protocol)
 failures  key, setting, method, seed, error, details, happened    removed once the run succeeds
 commands  started, command         every command that wrote here: arguments, versions, machine

@@ -12,16 +12,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from unseen.benchmark import CALIBRATIONS, published
+from unseen.methods import describe_method
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-NAMES = {"linear-vs": "Linear V->S", "linear-sv": "Linear S->V", "ale": "ALE", "devise": "DeViSE"}
-NAMES |= {"sje": "SJE", "eszsl": "ESZSL", "sync": "SynC", "sae": "SAE"}
-LATEX_NAMES = {
-    "linear-vs": r"Linear\textsubscript{$\mathcal{V} \rightarrow \mathcal{S}$}",
-    "linear-sv": r"Linear\textsubscript{$\mathcal{S} \rightarrow \mathcal{V}$}",
-}
 AVERAGE = "average"
 _SHORT = {"per_class": "p.c.", "per_sample": "p.s."}
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "->": r"$\rightarrow$"}
@@ -253,7 +248,7 @@ def _rich(table: Table) -> Any:
             drawn.columns[-1].style = "dim"
     for name, cells in table.rows():
         texts = [_rich_cell(column, cell) for column, cell in cells]
-        drawn.add_row(NAMES.get(name, name), *texts, style="bold" if name == AVERAGE else None)
+        drawn.add_row(describe_method(name).title, *texts, style="bold" if name == AVERAGE else None)
     return drawn
 
 
@@ -276,7 +271,7 @@ def _markdown(table: Table) -> str:
     lines = [f"**{table.title}**", "", _line(headers), _line(["---", *["---:"] * len(table.columns)])]
     for name, cells in table.rows():
         texts = [_text(column, cell, "**{}**", " ± ") for column, cell in cells]
-        lines.append(_line([NAMES.get(name, name), *texts]))
+        lines.append(_line([describe_method(name).title, *texts]))
     return "\n".join([*lines, "", table.provenance]) + "\n"
 
 
@@ -315,7 +310,8 @@ def _latex(table: Table) -> str:
 
 
 def _latex_name(name: str) -> str:
-    return LATEX_NAMES.get(name) or _escape_latex(NAMES.get(name, name))
+    method = describe_method(name)
+    return method.latex or _escape_latex(method.title)
 
 
 def _escape_latex(text: str) -> str:

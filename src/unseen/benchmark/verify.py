@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from unseen import __version__
+from unseen.benchmark.experiment import Setting
 from unseen.benchmark.runner import attempt
-from unseen.benchmark.setting import Setting
 from unseen.benchmark.store import Run, Store
 from unseen.errors import UnseenError
 from unseen.methods import METHODS

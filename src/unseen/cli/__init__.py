@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from unseen import __version__
-from unseen._stop import stoppable
+from unseen.cli._signals import stoppable
 from unseen.errors import UnseenError
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.

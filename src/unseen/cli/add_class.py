@@ -24,8 +24,8 @@ from unseen.cli.fit import read_descriptions
 )
 def command(model: Path, prototypes: tuple[str, ...], text_encoder: str | None, out: Path | None) -> None:
     """Add classes to a fitted MODEL by their descriptions alone: no samples, no training."""
-    from unseen.io import load, read_card, save
-    from unseen.prototypes import align
+    from unseen.datasets.prototypes import align
+    from unseen.models.io import load, read_card, save
 
     fitted, card = load(model), read_card(model)
     new = align(read_descriptions(prototypes, text_encoder), card.get("attributes", ()))

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unseen._stop import stoppable
+from unseen.cli._signals import stoppable
 
 if TYPE_CHECKING:
+    from unseen.benchmark.experiment import Setting
     from unseen.benchmark.runner import Report, Task
-    from unseen.benchmark.setting import Setting
 
 
 def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
@@ -151,7 +151,7 @@ def print_verification(folder: Path, methods: Sequence[str]) -> None:
 
 def load_setting(source: str, features: str, split_dir: str | None, **common: Any) -> Setting:
     """Load a data set with one of its feature files and one of its splits."""
-    from unseen.benchmark.setting import Setting
+    from unseen.benchmark.experiment import Setting
 
     return Setting.load(source, features=features, split_dir=split_dir, **common)
 

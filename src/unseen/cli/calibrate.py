@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from unseen._files import atomic_path, check_writable, write_npz
+from unseen._core.files import atomic_path, check_writable, write_npz
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
-    from unseen.bootstrap import Bootstrap
-    from unseen.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
-    from unseen.scores import Scores
+    from unseen.calibration.bootstrap import Bootstrap
+    from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
+    from unseen.calibration.scores import Scores
 
 WEIGHTS = ("per-class", "per-sample")
 PICTURES = (".png", ".svg", ".pdf", ".html")
@@ -80,8 +80,8 @@ def command(
     The best harmonic mean of both accuracies is sought, unless --min-seen, --min-unseen or --unseen-share
     says what matters more.
     """
-    from unseen.curve import Goal, ScoreMaxima
-    from unseen.scores import read_scores
+    from unseen.calibration.curve import Goal, ScoreMaxima
+    from unseen.calibration.scores import read_scores
 
     goal = Goal(min_seen, min_unseen, unseen_share)
     _check_target("--plot", plot, PICTURES)
@@ -128,8 +128,8 @@ MAIN_NUMBERS = ("gamma", "H", "U", "S", "H_uncalibrated", "ausuc")
 def _calibrate(
     maxima: ScoreMaxima, given: Scores, weights: str, goal: Goal, n_replicates: int | None
 ) -> Result:
-    from unseen.bootstrap import bootstrap
-    from unseen.curve import SeenUnseenCurve
+    from unseen.calibration.bootstrap import bootstrap
+    from unseen.calibration.curve import SeenUnseenCurve
 
     curve = SeenUnseenCurve.from_maxima(maxima, given.y, given.seen, weights)
     point = curve.best(**vars(goal))
@@ -229,12 +229,13 @@ def _column(result: Result) -> dict[str, str]:
 
 
 def _draw(result: Result, path: Path, title: str) -> None:
-    from unseen.plotting import SeenUnseenDisplay
+    from unseen.calibration.display import SeenUnseenDisplay
+    from unseen.report.curve_page import render_curve_page
 
     display = SeenUnseenDisplay(result.curve, result.point)
     with atomic_path(path) as temporary:
         if path.suffix.lower() == ".html":
-            temporary.write_text(display.html(f"Calibration of {title}"), "utf-8")
+            temporary.write_text(render_curve_page(display, f"Calibration of {title}"), "utf-8")
         else:
             display.plot().figure_.savefig(temporary, dpi=150)
     click.echo(f"wrote {path}", err=True)

@@ -22,8 +22,8 @@ def command(model: Path, kind: str, out: Path | None) -> None:
     npz:  coef, intercept, classes, seen, normalize; scores = X @ coef.T + intercept, with rows of X scaled
           to unit length first where normalize is "l2".
     """
-    from unseen.export import export
-    from unseen.io import load
+    from unseen.models.export import export
+    from unseen.models.io import load
 
     fitted, target = load(model), out or model.with_suffix(f".{kind}")
     export(fitted, target, kind)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unseen._stop import stoppable
+from unseen.cli._signals import stoppable
 
 if TYPE_CHECKING:
-    from unseen.features import Extraction, Preprocessing
+    from unseen.encoders.images import Extraction, Preprocessing
 
 
 class Triple(click.ParamType):
@@ -80,8 +80,8 @@ def command(
     `path,class` per line. A picture is turned upright, converted to RGB, resized to a square, cropped, and
     scaled with mean and standard deviation. The same command continues what was interrupted.
     """
-    from unseen.backbone import Backbone
-    from unseen.features import IMAGENET_MEAN, IMAGENET_STD, Preprocessing, extract, n_stored
+    from unseen.encoders.backbone import Backbone
+    from unseen.encoders.images import IMAGENET_MEAN, IMAGENET_STD, Preprocessing, extract, n_stored
 
     network = Backbone(
         backbone,

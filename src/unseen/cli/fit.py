@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from unseen._files import check_writable
+from unseen._core.files import check_writable
 
 
 @click.command(
@@ -62,8 +62,8 @@ def command(
     the model, but for those of the data set's own test sets.
     """
     from unseen.datasets import load
-    from unseen.io import save
-    from unseen.training import format_card, train
+    from unseen.models.io import save
+    from unseen.models.training import format_card, train
 
     check_writable(model)
     dataset = load(
@@ -81,7 +81,8 @@ def command(
 
 def read_descriptions(files: tuple[str, ...], text_encoder: str | None) -> Any:
     """Return the class descriptions in some files, or None where there is none."""
-    from unseen.prototypes import TextEncoder, read_sources
+    from unseen.datasets.prototypes import read_sources
+    from unseen.encoders.text import TextEncoder
 
     if not files:
         return None

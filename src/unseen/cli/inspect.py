@@ -41,7 +41,7 @@ def command(
       unseen inspect features.npz --prototypes classes.csv --unseen-classes zebra,okapi
     """
     from unseen.datasets import load
-    from unseen.inspection import describe, format_description
+    from unseen.datasets.inspection import describe, format_description
 
     dataset = load(
         data,

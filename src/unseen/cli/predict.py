@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from unseen.prediction import Table
+    from unseen.models.prediction import Table
 
 
 @click.command(epilog="Example: unseen predict birds.model birds.npz --top 2 --out predictions.csv")
@@ -31,9 +31,9 @@ def command(model: Path, samples: str, top: int, out: Path | None, features: str
     FEATURES is a .npy file, a .npz file with X, or a data set; files larger than memory are streamed. Each
     sample gets its best classes with their scores, and whether they are seen or unseen.
     """
-    from unseen._progress import progress
-    from unseen.io import load
-    from unseen.prediction import open_samples, predict_tables
+    from unseen._core.progress import progress
+    from unseen.models.io import load
+    from unseen.models.prediction import open_samples, predict_tables
 
     fitted, opened = load(model), open_samples(samples, features)
     kinds: Counter[str] = Counter()
@@ -52,9 +52,9 @@ def command(model: Path, samples: str, top: int, out: Path | None, features: str
 
 
 def _write(tables: Iterator[Table], out: Path | None) -> None:
-    from unseen._files import atomic_path
+    from unseen._core.files import atomic_path
     from unseen.errors import UnseenError
-    from unseen.prediction import write_csv, write_parquet
+    from unseen.models.prediction import write_csv, write_parquet
 
     if out is None:
         write_csv(tables, sys.stdout)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._arrays import LONGEST
-from unseen.base import BLOCK, FloatArray, row_blocks
-from unseen.errors import UnseenError, did_you_mean
-from unseen.rows import release_pages
+from unseen._core.blocks import BLOCK, FloatArray, row_blocks
+from unseen._core.npz import LONGEST
+from unseen._core.rows import release_pages
+from unseen.errors import UnseenError
 
 Indices = NDArray[np.intp]
 ClassFolds = tuple[tuple[Indices, Indices], ...]
@@ -128,25 +128,6 @@ class ZeroShotDataset:
         folds = [part for fold in self.class_folds or () for part in fold]
         optional = (self.trainval, self.test_seen, self.test_unseen)
         return [*(part for part in optional if part is not None), *folds]
-
-
-def class_positions(names: Iterable[str], class_names: tuple[str, ...], what: str) -> Indices:
-    """Return the index of every name in ``class_names``; ``what`` says where the names come from."""
-    position = {name: index for index, name in enumerate(class_names)}
-    found = []
-    for name in names:
-        if name not in position:
-            near = did_you_mean(name, class_names)
-            raise UnseenError(f"{what} names class {name!r}, which has no prototype.{near}")
-        found.append(position[name])
-    return np.array(found, dtype=np.intp)
-
-
-def class_mask(index: Iterable[int] | Indices, n_classes: int) -> NDArray[np.bool_]:
-    """Return the mask over all classes that is True at ``index``."""
-    mask = np.zeros(n_classes, dtype=bool)
-    mask[np.asarray(index, dtype=np.intp)] = True
-    return mask
 
 
 def as_features(X: NDArray[Any]) -> FloatArray:

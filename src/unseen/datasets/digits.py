@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.datasets.dataset import ZeroShotDataset, class_mask
+from unseen._core.labels import class_mask
+from unseen.datasets.dataset import ZeroShotDataset
 
 # Which segments light up; a is the top bar, then clockwise to f, g is the middle bar.
 DISPLAY = {

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._arrays import LONGEST, MOST_COMPRESSION, check_fits
+from unseen._core.npz import LONGEST, MOST_COMPRESSION, check_fits
 
 HEADER = 128
 CHUNK = 2**16

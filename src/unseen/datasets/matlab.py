@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._arrays import MOST_COMPRESSION, check_fits
+from unseen._core.npz import MOST_COMPRESSION, check_fits
 from unseen.datasets.mat5 import decode, read_mat5
 from unseen.errors import UnseenError, need_extra, one_line
 

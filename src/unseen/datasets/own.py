@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._arrays import map_npy, read_npz, text_array
-from unseen.base import FloatArray
-from unseen.datasets.dataset import Indices, ZeroShotDataset, as_features, class_mask, class_positions
-from unseen.datasets.tables import read_csv, read_prototypes
+from unseen._core.blocks import FloatArray
+from unseen._core.csv_files import read_csv
+from unseen._core.labels import class_mask, label_positions
+from unseen._core.npz import map_npy, read_npz, text_array
+from unseen.datasets.dataset import Indices, ZeroShotDataset, as_features
+from unseen.datasets.prototypes import read_prototypes
 from unseen.errors import UnseenError
 
 ESSENTIAL = ("X", "y", "prototypes")
@@ -167,21 +169,16 @@ def _label_index(labels: Any, content: Content, class_names: tuple[str, ...], wh
         raise UnseenError(f"{what} has shape {labels.shape}, expected one label after the other.")
     labels = labels.ravel()
     if labels.dtype.kind in "US":
-        return _look_up(labels.astype(str), class_names, what)
+        return label_positions(labels.astype(str), class_names, what)
     if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.rint(labels)):
         raise UnseenError(f"{what} is of type {labels.dtype}, expected integers or class names.")
     index = labels.astype(np.intp)
     own_names = np.array(_names(content))
     if len(own_names) and tuple(own_names) != class_names:
         _check_range(index, len(own_names), f"class_names has {len(own_names)} names but {what}")
-        return _look_up(own_names[index], class_names, what)
+        return label_positions(own_names[index], class_names, what)
     _check_range(index, len(class_names), f"prototypes has {len(class_names)} rows but {what}")
     return index
-
-
-def _look_up(labels: NDArray[np.str_], class_names: tuple[str, ...], what: str) -> Indices:
-    values, inverse = np.unique(labels, return_inverse=True)
-    return class_positions(map(str, values), class_names, what)[inverse]
 
 
 def _check_range(index: Indices, n: int, what: str) -> None:

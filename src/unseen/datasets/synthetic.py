@@ -7,8 +7,9 @@ from numbers import Integral
 
 import numpy as np
 
-from unseen.base import FloatArray, row_blocks
-from unseen.datasets.dataset import ZeroShotDataset, class_mask
+from unseen._core.blocks import FloatArray, row_blocks
+from unseen._core.labels import class_mask
+from unseen.datasets.dataset import ZeroShotDataset
 from unseen.errors import UnseenError
 
 UNSEEN_SHARE = 0.25

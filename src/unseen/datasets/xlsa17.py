@@ -13,15 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.base import FloatArray
-from unseen.datasets.dataset import (
-    ClassFolds,
-    Indices,
-    ZeroShotDataset,
-    as_features,
-    class_mask,
-    class_positions,
-)
+from unseen._core.blocks import FloatArray
+from unseen._core.labels import class_mask, label_positions
+from unseen.datasets.dataset import ClassFolds, Indices, ZeroShotDataset, as_features
 from unseen.datasets.matlab import read_mat
 from unseen.errors import UnseenError
 
@@ -125,7 +119,7 @@ def _class_names(splits: Mapping[str, NDArray[Any]], folder: Path) -> tuple[str,
 
 def _listed_test_classes(folder: Path, names: tuple[str, ...]) -> Indices:
     listed = _read_list(folder / "testclasses.txt") if names else []
-    return class_positions(listed, names, str(folder / "testclasses.txt"))
+    return label_positions(listed, names, str(folder / "testclasses.txt"))
 
 
 def _unseen(test: Indices | None, y: Indices | None, n_classes: int, listed: Indices) -> NDArray[np.bool_]:
@@ -143,7 +137,7 @@ def _listed_folds(folder: Path, names: tuple[str, ...]) -> ClassFolds | None:
         files = [folder / f"{part}classes{len(folds) + 1}.txt" for part in ("train", "val")]
         if not all(file.exists() for file in files):
             break
-        train, val = (np.sort(class_positions(_read_list(file), names, str(file))) for file in files)
+        train, val = (np.sort(label_positions(_read_list(file), names, str(file))) for file in files)
         folds.append((train, val))
     return tuple(folds) or None
 

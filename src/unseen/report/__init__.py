@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from unseen._files import atomic_path
+from unseen._core.files import atomic_path
 from unseen.benchmark.store import Store
 from unseen.report.document import make_document
 from unseen.report.page import render_page

@@ -15,8 +15,8 @@ from unseen.benchmark.status import failure_line
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summarise
 from unseen.benchmark.tables import paper_tables
-from unseen.colours import method_colour
 from unseen.errors import UnseenError
+from unseen.methods import describe_method
 from unseen.report.figures import explorer, selection_figure, split_figure
 from unseen.report.tables import choice_table, fold_table, method_name, result_table
 
@@ -108,7 +108,7 @@ def method_part(name: str, method: Mapping[str, Any], run: Mapping[str, Any], li
     return {
         "id": name,
         "name": method_name(name),
-        "colour": method_colour(name),
+        "color": describe_method(name).color,
         "steps": {step: method["gzsl"][step]["H"]["per_class"] for step in CALIBRATIONS},
         "runs": len(method["runs"]),
         "seed": run["seed"],

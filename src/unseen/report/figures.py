@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.colours import PART_COLOURS
+from unseen._core.colors import PART_COLORS
 
 # the parts of a fold, in the order they are drawn and explained
 PARTS = {
@@ -108,7 +108,7 @@ def split_figure(setting: Mapping[str, Any]) -> dict[str, Any]:
     for counts in setting["class_counts"]:
         order = _by_kind(counts)
         folds.append({"order": order, "parts": {part: [counts[part][c] for c in order] for part in PARTS}})
-    return {"names": PARTS, "colours": PART_COLOURS, "folds": folds}
+    return {"names": PARTS, "colors": PART_COLORS, "folds": folds}
 
 
 def _by_kind(counts: Mapping[str, Sequence[int]]) -> list[int]:

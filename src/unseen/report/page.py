@@ -10,12 +10,12 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
 from unseen.errors import need_extra
-from unseen.plotting import script_json
 
 _SCRIPTS = ("base.js", "tables.js", "curve.js", "charts.js", "panel.js", "main.js")
 
@@ -29,7 +29,7 @@ def render_page(document: Mapping[str, Any]) -> str:
     except ImportError as error:
         raise need_extra("jinja2 and plotly", "report", "The report") from error
     environment = Environment(
-        loader=PackageLoader("unseen", "templates/report"),
+        loader=PackageLoader("unseen.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -56,7 +56,7 @@ def page_data(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text(name: str) -> str:
-    return resources.files("unseen").joinpath("templates/report", name).read_text("utf-8")
+    return resources.files("unseen.report").joinpath("templates", name).read_text("utf-8")
 
 
 def _packed(text: str) -> str:
@@ -71,3 +71,11 @@ def _policy(scripts: list[str]) -> str:
 
 def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def script_json(data: Any) -> Any:
+    """Return JSON that is safe inside a script element: no character of it can end the element."""
+    from markupsafe import Markup
+
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

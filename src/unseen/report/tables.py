@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from unseen.benchmark import published
-from unseen.benchmark.tables import AVERAGE, FORMATS, NAMES, Cell, Column, Table
-from unseen.colours import method_colour
+from unseen.benchmark.tables import AVERAGE, FORMATS, Cell, Column, Table
+from unseen.methods import describe_method
 from unseen.report.figures import PARTS
 
 SOURCES = {
@@ -25,7 +25,7 @@ def method_name(name: str) -> str:
     >>> method_name("linear-vs")
     'Linear V→S'
     """
-    return NAMES.get(name, name).replace("->", "→")
+    return describe_method(name).title.replace("->", "→")
 
 
 def result_table(table: Table) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def result_table(table: Table) -> dict[str, Any]:
 def _row(name: str, cells: list[tuple[Column, Cell | None]]) -> dict[str, Any]:
     return {
         "name": method_name(name),
-        "colour": method_colour(name),
+        "color": describe_method(name).color,
         "cells": [_cell(column, cell) for column, cell in cells],
     }
 
@@ -71,7 +71,7 @@ def choice_table(methods: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "name": method_name(name),
-            "colour": method_colour(name),
+            "color": describe_method(name).color,
             "params_zsl": _params(method["params_zsl"]),
             "params_gzsl": _params(method["params_gzsl"]),
             "gamma_zsl": f"{method['runs'][0]['gamma_zsl']:.4g}",

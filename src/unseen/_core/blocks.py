@@ -1,0 +1,55 @@
+"""Samples in blocks: as many rows at a time as fit the cache or the memory that scores may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+BLOCK = 4096  # rows that are held in a second form (scaled, scored) at any moment
+SCORES = 2**24  # scores that exist at any moment where only their largest are needed
+FloatArray = NDArray[np.floating]
+IndexArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+
+
+def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
+    """Yield slices that cover ``range(n)`` in order."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def score_blocks(n: int, n_classes: int) -> Iterator[slice]:
+    """Yield slices that cover ``range(n)``, shorter ones the more classes their rows are scored for."""
+    yield from row_blocks(n, min(BLOCK, max(SCORES // n_classes, 64)))
+
+
+def top_columns(scores: FloatArray, k: int) -> NDArray[np.intp]:
+    """Return the columns of the k highest scores of each row, the highest first, (rows, k).
+
+    Of equal scores the first column wins. Only rows in which the last place is a tie are sorted whole.
+
+    >>> top_columns(np.array([[3.0, 5.0, 1.0, 5.0]]), 3)
+    array([[1, 3, 0]])
+    """
+    top = np.sort(np.argpartition(scores, -k, axis=1)[:, -k:], axis=1)
+    values = np.take_along_axis(scores, top, axis=1)
+    last = values.min(axis=1, keepdims=True)
+    tied = np.flatnonzero((scores >= last).sum(axis=1) > k)
+    top = np.take_along_axis(top, np.argsort(-values, axis=1, kind="stable"), axis=1)
+    top[tied] = np.argsort(-scores[tied], axis=1, kind="stable")[:, :k]
+    return top
+
+
+def class_sums(X: FloatArray, y: IndexArray, n_classes: int) -> FloatArray:
+    """Return the sum of the samples of each class, (classes, features).
+
+    >>> class_sums(np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1]), 3)
+    array([[2.],
+           [5.],
+           [0.]])
+    """
+    members = scipy.sparse.csr_array((np.ones(len(y)), (y, np.arange(len(y)))), shape=(n_classes, len(y)))
+    return np.asarray(members @ X)

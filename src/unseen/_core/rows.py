@@ -1,0 +1,139 @@
+"""Features that stay where they are: rows of memory-mapped files, read when they are needed."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+
+from unseen._core.npz import map_npy
+from unseen.errors import UnseenError
+
+Indices = NDArray[np.intp]
+_FEW = 256  # rows that are read between two releases of pages
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Rows:
+    """Rows of one or several arrays, one after the other, copied only when they are asked for.
+
+    Indexing reads: the result is an array in memory, checked to be finite. ``choose`` does not read. Pages
+    of a memory-mapped file are given back after each reading, so that memory stays at what was asked for.
+
+    Parameters
+    ----------
+    parts : sequence of path or array of shape (n, features)
+        ``.npy`` files, which are memory-mapped, or arrays.
+    index : ndarray of intp, optional
+        Which rows of them, in which order; all by default.
+
+    Examples
+    --------
+    >>> rows = Rows([np.zeros((2, 3)), np.ones((2, 3))])
+    >>> rows.shape
+    (4, 3)
+    >>> rows.choose(np.array([3, 0]))[:]
+    array([[1., 1., 1.],
+           [0., 0., 0.]])
+    """
+
+    ndim = 2
+
+    def __init__(self, parts: Sequence[Any], index: Indices | None = None) -> None:
+        self.parts = [map_npy(Path(part)) if isinstance(part, (str, PathLike)) else part for part in parts]
+        widths = {part.shape[1:] for part in self.parts}
+        if len(widths) != 1 or len(next(iter(widths))) != 1:
+            shapes = ", ".join(str(part.shape) for part in self.parts) or "nothing"
+            raise UnseenError(f"The features have shapes {shapes}, expected (samples, features), one width.")
+        self.starts = np.cumsum([0, *map(len, self.parts)])
+        self.index = index
+        self.shape = (int(self.starts[-1]) if index is None else len(index), *next(iter(widths)))
+        # float32 and float64 stay; half precision and integers become what represents them
+        self.dtype = np.result_type(np.float32, *(part.dtype for part in self.parts))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | Indices) -> NDArray[np.floating]:
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        index = rows if self.index is None else self.index[rows]
+        part_of = np.searchsorted(self.starts, index, side="right") - 1
+        found = [self._read(number, index[part_of == number]) for number in np.unique(part_of)]
+        X = found[0] if len(found) == 1 else np.empty((len(index), self.shape[1]), dtype=self.dtype)
+        for number, part in zip(np.unique(part_of), found if len(found) > 1 else ()):
+            X[part_of == number] = part
+        assert_all_finite(X, input_name="X")
+        return X
+
+    def _read(self, number: int, index: Indices) -> NDArray[np.floating]:
+        """Copy rows of one part into memory, few at a time: a single row may map a megabyte of its file."""
+        part, index = self.parts[number], index - self.starts[number]
+        X = np.empty((len(index), self.shape[1]), dtype=self.dtype)
+        for start in range(0, len(index), _FEW):
+            few = slice(start, start + _FEW)
+            X[few] = part[index[few]]
+            release_pages(part)
+        return X
+
+    def choose(self, rows: Indices) -> Self:
+        """Return these rows, still unread."""
+        return type(self)(self.parts, np.asarray(rows) if self.index is None else self.index[rows])
+
+
+def in_place(X: Any) -> Any:
+    """Return memory-mapped arrays and ``.npy`` files, one or a list of them, as Rows; all else as it is."""
+    if _is_file(X) and getattr(X, "ndim", 2) == 2:
+        return Rows([X])
+    if isinstance(X, (list, tuple)) and X and all(map(_is_file, X)):
+        return Rows(X)
+    return X
+
+
+def _is_file(X: Any) -> bool:
+    return isinstance(X, (str, PathLike, np.memmap))
+
+
+def choose_rows(X: Any, rows: Indices) -> Any:
+    """Return some rows of X: copied from memory, left on disk where X is there."""
+    X = in_place(X)
+    return X.choose(rows) if isinstance(X, Rows) else X[rows]
+
+
+def read_ahead(read: Callable[[K], T], keys: Iterable[K]) -> Iterator[T]:
+    """Yield ``read(key)`` for each key, the next one from a thread: reading runs beside matrix products.
+
+    >>> list(read_ahead(abs, [-1, -2]))
+    [1, 2]
+    """
+    keys = list(keys)
+    if len(keys) < 2:  # nothing to read meanwhile
+        yield from map(read, keys)
+        return
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(read, keys[0])
+        for key in keys[1:]:
+            item, coming = coming.result(), thread.submit(read, key)
+            yield item
+        yield coming.result()
+
+
+def release_pages(array: NDArray[Any]) -> None:
+    """Let the system take back the memory of pages that were read through a map of a file.
+
+    Changes that exist in memory only (copy on write) would be lost: such a map is left alone.
+    """
+    if isinstance(array, np.memmap) and array.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+        base = array.base
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap):
+            base.madvise(mmap.MADV_DONTNEED)

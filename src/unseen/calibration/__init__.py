@@ -1,0 +1,1 @@
+"""Seen against unseen: accuracies, the exact curve over gamma, calibrated classifiers, score files."""

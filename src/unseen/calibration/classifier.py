@@ -1,0 +1,156 @@
+"""Any classifier with the seen/unseen bias taken off its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from unseen._core.blocks import BLOCK, row_blocks
+from unseen._core.labels import label_positions
+from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
+from unseen.errors import UnseenError
+
+# where a classifier may keep the scores of all classes, best first
+_SCORE_METHODS = ("similarity", "decision_function", "predict_proba")
+NO_COLUMN = "has no column in the scores"
+
+
+class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Wrap a classifier that favours the classes it was trained on, so that ``predict`` is calibrated.
+
+    ``fit`` trains nothing: it takes samples of seen *and* unseen classes that the classifier was not
+    trained on, and finds the gamma to take off the scores of seen classes. Scores are computed in blocks.
+
+    Parameters
+    ----------
+    estimator : fitted classifier, or callable
+        A classifier with ``similarity``, ``decision_function`` or ``predict_proba``, or a function from X
+        to scores of shape (n_samples, n_classes).
+    seen : array-like, optional
+        The labels of the classes that had training samples; ``estimator.seen_`` unless told.
+    classes : array-like of shape (n_classes,), optional
+        The label of every column of the scores; ``estimator.classes_``, or 0, 1, ... for a callable.
+    weights : {"per-class", "per-sample"}
+        Whether every class or every sample weighs the same.
+    min_seen, min_unseen, unseen_share : float, optional
+        What to choose gamma for instead of the harmonic mean, see ``SeenUnseenCurve.best``.
+
+    Attributes
+    ----------
+    gamma_ : float
+        What is taken off the score of every seen class.
+    point_ : OperatingPoint
+        The choice with its accuracies on the samples of ``fit``.
+    curve_ : SeenUnseenCurve
+        All choices.
+    classes_ : ndarray of shape (n_classes,)
+    seen_ : ndarray of bool, shape (n_classes,)
+
+    Examples
+    --------
+    A classifier over three classes that saw two of them:
+
+    >>> def scores(X):
+    ...     return np.column_stack([X + 1, 2 - X, X - 2])
+    >>> X, y = np.array([0.0, 1.0, 3.0, 4.0]), np.array([1, 0, 2, 2])
+    >>> scores(X).argmax(axis=1)
+    array([1, 0, 0, 0])
+    >>> clf = CalibratedClassifier(scores, seen=[0, 1], min_unseen=100).fit(X, y)
+    >>> clf.gamma_ > 3
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        seen: Any = None,
+        classes: Any = None,
+        weights: str = "per-class",
+        min_seen: float | None = None,
+        min_unseen: float | None = None,
+        unseen_share: float | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.seen = seen
+        self.classes = classes
+        self.weights = weights
+        self.min_seen = min_seen
+        self.min_unseen = min_unseen
+        self.unseen_share = unseen_share
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find gamma on samples X with labels y that the classifier was not trained on."""
+        self.classes_ = self._column_labels(X)
+        self.seen_ = self._seen_mask()
+        index = label_positions(y, self.classes_, "y", NO_COLUMN)
+        self.curve_ = SeenUnseenCurve.from_maxima(self._maxima(X), index, self.seen_, self.weights)
+        self.point_ = self.curve_.best(
+            min_seen=self.min_seen, min_unseen=self.min_unseen, unseen_share=self.unseen_share
+        )
+        self.gamma_ = self.point_.gamma
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of the best class of every sample, with gamma taken off the seen classes."""
+        check_is_fitted(self, "gamma_")
+        column = self._maxima(X).predict(self.gamma_)
+        if (column < 0).any():
+            row = int((column < 0).argmax())
+            raise UnseenError(f"Every class of sample {row} has the score -inf: there is nothing to predict.")
+        return self.classes_[column]
+
+    def _maxima(self, X: Any) -> ScoreMaxima:
+        score = _score_function(self.estimator)
+        blocks = []
+        for block in row_blocks(_num_samples(X), BLOCK):
+            scores = _as_columns(score(_safe_indexing(X, block)))
+            if scores.shape[1:] != self.classes_.shape:
+                raise UnseenError(
+                    f"The scores have shape {scores.shape}, expected one column for each of "
+                    f"{len(self.classes_)} classes."
+                )
+            blocks.append(ScoreMaxima.from_scores(scores, self.seen_))
+        return ScoreMaxima.concatenate(blocks)
+
+    def _column_labels(self, X: Any) -> NDArray[Any]:
+        if self.classes is not None:
+            return np.asarray(self.classes)
+        if hasattr(self.estimator, "classes_"):
+            return np.asarray(self.estimator.classes_)
+        one = _score_function(self.estimator)(_safe_indexing(X, slice(0, 1)))
+        return np.arange(_as_columns(one).shape[1])
+
+    def _seen_mask(self) -> NDArray[np.bool_]:
+        if self.seen is None:
+            mask = getattr(self.estimator, "seen_", None)
+            if mask is None:
+                raise UnseenError("Which classes were seen? Pass seen=[...], the labels of the seen classes.")
+            return np.asarray(mask)
+        mask = np.zeros(len(self.classes_), dtype=bool)
+        mask[label_positions(self.seen, self.classes_, "seen", NO_COLUMN)] = True
+        return mask
+
+
+def _score_function(estimator: Any) -> Callable[[Any], Any]:
+    for name in _SCORE_METHODS:
+        if hasattr(estimator, name):
+            return getattr(estimator, name)
+    if callable(estimator):
+        return estimator
+    raise UnseenError(
+        f"{type(estimator).__name__} gives no scores, expected one of {', '.join(_SCORE_METHODS)}, "
+        "or a function from X to scores."
+    )
+
+
+def _as_columns(scores: Any) -> NDArray[Any]:
+    """Return scores with a column per class; scikit-learn's single column for two classes becomes two."""
+    scores = np.asarray(scores)
+    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores

@@ -1,0 +1,119 @@
+"""The seen-unseen curve as a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from unseen._core.blocks import FloatArray, IndexArray
+from unseen._core.display import Display, data_frame
+
+_SHOWN = 20  # points per percent that a figure can show: more would only make its file larger
+
+
+class Point(Protocol):
+    """What the figure needs of an operating point."""
+
+    @property
+    def gamma(self) -> float: ...
+
+
+class Curve(Protocol):
+    """What the figure needs of a seen-unseen curve."""
+
+    @property
+    def breakpoints(self) -> FloatArray: ...
+    @property
+    def gammas(self) -> FloatArray: ...
+    @property
+    def unseen_curve(self) -> FloatArray: ...
+    @property
+    def seen_curve(self) -> FloatArray: ...
+    @property
+    def h_curve(self) -> FloatArray: ...
+    @property
+    def ausuc(self) -> float: ...
+    @property
+    def unseen_alone(self) -> float: ...
+    @property
+    def seen_alone(self) -> float: ...
+    def at(self, gamma: float) -> tuple[float, float, float]: ...
+    def best(self) -> Point: ...
+
+
+@dataclass
+class SeenUnseenDisplay(Display):
+    """The seen-unseen curve with a chosen and the uncalibrated point, over lines of equal harmonic mean.
+
+    Parameters
+    ----------
+    curve : SeenUnseenCurve
+    point : OperatingPoint, optional
+        The choice to mark; the best harmonic mean by default.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+        Once it is drawn.
+    """
+
+    curve: Curve
+    point: Point | None = None
+
+    def __post_init__(self) -> None:
+        self.chosen = self.point or self.curve.best()
+
+    def _draw(self) -> None:
+        self._draw_equal_h()
+        shown = visible_segments(self.curve)
+        label = f"every gamma (AUSUC {self.curve.ausuc:.3f})"
+        self.ax_.plot(self.curve.unseen_curve[shown], self.curve.seen_curve[shown], color="C0", label=label)
+        self._draw_point(0.0, "o", "no calibration")
+        self._draw_point(self.chosen.gamma, "*", f"gamma = {self.chosen.gamma:.4g}")
+        self.ax_.set(
+            xlabel="accuracy on unseen samples, A_U→C (%)",
+            ylabel="accuracy on seen samples, A_S→C (%)",
+            xlim=(0, 1.05 * max(self.curve.unseen_alone, 1)),
+            ylim=(0, 1.05 * max(self.curve.seen_alone, 1)),
+        )
+        self.ax_.legend(loc="lower left")
+
+    def _draw_point(self, gamma: float, marker: str, label: str) -> None:
+        unseen, seen, h = self.curve.at(gamma)
+        size = 13 if marker == "*" else 7
+        self.ax_.plot(unseen, seen, marker, color="C1", markersize=size, label=f"{label}: H = {h:.1f} %")
+
+    def _draw_equal_h(self) -> None:
+        unseen = np.linspace(0.5, 100, 400)
+        for H in range(10, 100, 10):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # H = 2 U S / (U + S), solved for S
+                seen = np.where(2 * unseen > H, H * unseen / (2 * unseen - H), np.inf)
+            self.ax_.plot(unseen, seen, color="0.85", linewidth=0.8, zorder=0)
+            self.ax_.annotate(f"H = {H}", (H, H), color="0.6", fontsize=7, annotation_clip=True, zorder=0)
+
+    def frame(self) -> Any:
+        """Return the curve as a pandas DataFrame: one row per segment of gamma, its upper end included."""
+        ends = self.curve.breakpoints
+        return data_frame(
+            {
+                "gamma_low": np.append(-np.inf, ends),
+                "gamma_high": np.append(ends, np.inf),
+                "gamma": self.curve.gammas,
+                "unseen": self.curve.unseen_curve,
+                "seen": self.curve.seen_curve,
+                "h": self.curve.h_curve,
+            }
+        )
+
+
+def visible_segments(curve: Curve) -> IndexArray:
+    """Return the segments that differ visibly from the one before; a small curve keeps all of them."""
+    n = len(curve.h_curve)
+    if n <= 100 * _SHOWN:
+        return np.arange(n)
+    cell = np.floor(_SHOWN * np.column_stack([curve.unseen_curve, curve.seen_curve]))  # (segments, 2)
+    changed = np.append(True, (np.diff(cell, axis=0) != 0).any(axis=1))
+    return np.flatnonzero(changed)

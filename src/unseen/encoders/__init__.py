@@ -1,0 +1,1 @@
+"""From images and words to features and prototypes: ONNX models, preprocessing, extraction."""

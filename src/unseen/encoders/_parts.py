@@ -1,0 +1,116 @@
+"""Rows that are computed over a long time and survive an interruption."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import time
+import uuid
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unseen._core.files import atomic_path, write_npz
+
+FLUSH_SECONDS = 5.0  # the work that a power cut may cost
+FLUSH_ROWS = 4096
+
+
+def stored_names(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield every part in a folder with the names of its rows; a damaged part is left out."""
+    for part in sorted(folder.glob("part-*.npz")):
+        with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+            with np.load(part, allow_pickle=False) as archive:
+                names = archive["names"].tolist()
+            yield part, names
+
+
+class Parts:
+    """Rows under names, kept in a folder as they come; found again when opened with the same settings.
+
+    Every part is a small ``.npz`` that is whole or not there. Other settings mean other rows: the folder
+    then starts anew.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "parts"
+    >>> with Parts(folder, {"crops": 1}) as parts:
+    ...     parts.add(["b", "a"], np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> again = Parts(folder, {"crops": 1})
+    >>> np.concatenate(list(again.blocks(["a", "b"])))
+    array([[3., 4.],
+           [1., 2.]])
+    >>> "a" in Parts(folder, {"crops": 10})
+    False
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        self.folder = folder
+        self._places: dict[str, tuple[Path, int]] = {}  # name -> (part, row)
+        self._names: list[str] = []
+        self._rows: list[NDArray[Any]] = []
+        self._flushed = time.monotonic()
+        self._open(json.dumps(settings, sort_keys=True))
+
+    def _open(self, settings: str) -> None:
+        stated = self.folder / "settings.json"
+        if self.folder.exists() and not (stated.is_file() and stated.read_text() == settings):
+            self.remove()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not stated.exists():
+            with atomic_path(stated) as path:
+                path.write_text(settings)
+        for part, names in stored_names(self.folder):
+            self._note(part, names)
+
+    def _note(self, part: Path, names: Sequence[str]) -> None:
+        self._places.update((name, (part, row)) for row, name in enumerate(names))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._places
+
+    def add(self, names: Sequence[str], rows: NDArray[Any]) -> None:
+        """Keep these rows; they are on disk after a few seconds, or when the block ends."""
+        self._names.extend(names)
+        self._rows.append(rows)
+        late = time.monotonic() - self._flushed > FLUSH_SECONDS
+        if late or len(self._names) >= FLUSH_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is held in memory as the next part."""
+        if self._names:
+            # a name that no other process takes: two extractions to one file never mix their rows
+            part = self.folder / f"part-{uuid.uuid4().hex}.npz"
+            write_npz(part, names=np.array(self._names), rows=np.concatenate(self._rows))
+            self._note(part, self._names)
+        self._names, self._rows, self._flushed = [], [], time.monotonic()
+
+    def blocks(self, names: Sequence[str]) -> Iterator[NDArray[Any]]:
+        """Yield the rows of these names in their order, one part in memory at a time."""
+        places = (self._places[name] for name in names)
+        for part, group in itertools.groupby(places, key=lambda place: place[0]):
+            with np.load(part, allow_pickle=False) as archive:
+                rows = archive["rows"]
+            yield rows[[row for _, row in group]]
+
+    def remove(self) -> None:
+        """Delete the folder."""
+        shutil.rmtree(self.folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.flush()

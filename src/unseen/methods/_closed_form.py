@@ -1,0 +1,167 @@
+"""Closed-form methods see a training set only through sums: they stream, merge and subtract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from unseen._core.blocks import FloatArray
+from unseen._core.labels import label_positions, split_prototypes
+from unseen._core.scaling import scale_rows
+from unseen._core.training import Training
+from unseen.base import ZeroShotClassifier
+from unseen.errors import UnseenError
+from unseen.methods._moments import Moments, Spectrum, is_dask
+
+_SOLUTION = ("mapping_", "coef_", "intercept_")
+_NO_SUMS = (
+    "This model lacks the sums that further samples add to: it comes from a file, or was fitted on fewer "
+    "samples than features. Call partial_fit from the first block on, on a new model."
+)
+
+
+class ClosedForm(ZeroShotClassifier):
+    """Base of the methods that are solved from moments, all values of alpha from one factorisation.
+
+    Attributes
+    ----------
+    moments_ : Moments
+        The sums of the seen classes that the solution was made from; ``partial_fit`` adds to them.
+    """
+
+    # False for a method that needs only the class sums
+    _uses_gram: ClassVar[bool] = True
+
+    moments_: Moments
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from samples X with labels y; unseen classes have no sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or list of paths, Dask array, or iterable
+            A memory-mapped array, a ``.npy`` file and a list of such files stay on disk and are read in
+            blocks. A Dask array is summed up where its chunks lie. An iterable of blocks ``(X, y)``, each
+            as in ``partial_fit``, is taken without ``y``.
+        y : array-like of shape (n_samples,)
+        """
+        return super().fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from further samples; all blocks together give what one ``fit`` on all samples gives.
+
+        The equations are solved when the result is asked for, not for every block.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As in ``fit``.
+        classes : array-like, optional
+            All class labels, needed in the first call when there are no prototypes.
+        """
+        first = not hasattr(self, "moments_")
+        X, y = self._validate(X, y, reset=first)
+        if first:
+            self._start(classes)
+        training = Training(X, label_positions(y, self.classes_), self.prototypes_, self.normalize)
+        return self._add(Moments.from_blocks(training.blocks(), len(self.classes_), gram=self._uses_gram))
+
+    def _start(self, classes: Any = None) -> None:
+        """Prepare for moments of all classes: which of them have samples is not known yet."""
+        self._check_parameters()
+        if "mapping_" in vars(self):
+            raise UnseenError(_NO_SUMS)
+        if self.prototypes is None and classes is None:
+            raise UnseenError("Without prototypes the first block must name all classes: pass classes=[...].")
+        self.classes_, self.prototypes_ = split_prototypes(self.prototypes, classes)
+        if classes is not None:
+            label_positions(np.asarray(classes), self.classes_)  # refuses a class without prototype
+
+    def _add(self, new: Moments) -> Self:
+        """Add moments of all classes, and forget the solution that they make old."""
+        if hasattr(self, "moments_"):
+            new = self._moments_of_all() + new
+        self.seen_ = new.count > 0
+        self.moments_ = new.for_classes(np.flatnonzero(self.seen_))
+        self.training_prototypes_ = self.prototypes_[self.seen_]
+        for name in _SOLUTION:
+            self.__dict__.pop(name, None)
+        return self
+
+    def _moments_of_all(self) -> Moments:
+        if self._uses_gram and self.moments_.gram is None:
+            raise UnseenError(_NO_SUMS)
+        return self.moments_.for_classes(np.where(self.seen_, np.cumsum(self.seen_) - 1, -1))
+
+    def __getattr__(self, name: str) -> Any:
+        # what partial_fit has added to is solved when somebody asks for the solution
+        if name not in _SOLUTION or "moments_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._set_mapping(next(self._solve_moments(self.moments_, None, self.training_prototypes_, [self])))
+        return vars(self)[name]
+
+    def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
+        if not is_dask(X) and (y is not None or hasattr(X, "shape")):
+            yield from super()._fit_models(models, X, y)
+            return
+        for model in models:
+            model._check_parameters()
+        if len({model.normalize for model in models}) > 1:
+            raise UnseenError("Settings with different normalize need different sums. Fit one path for each.")
+        counter = clone(models[0])._count(X, y)
+
+        def solve(group: Sequence[Self]) -> Iterator[FloatArray]:
+            return self._solve_kept(counter.moments_, None, counter.training_prototypes_, group)
+
+        yield from counter._solve_groups(models, counter.classes_, counter.prototypes_, counter.seen_, solve)
+
+    def _count(self, X: Any, y: Any) -> Self:
+        """Add up the moments of a Dask array, or of an iterable of blocks."""
+        if is_dask(X):
+            return self._add_dask(X, y)
+        for block in X:
+            self.partial_fit(*block)
+        if not hasattr(self, "moments_"):
+            raise UnseenError("There is no block of samples. Pass at least one.")
+        return self
+
+    def _add_dask(self, X: Any, y: Any) -> Self:
+        self._start()
+        self.n_features_in_ = X.shape[1]
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        X = X.rechunk({1: -1}).astype(dtype).map_blocks(scale_rows, self.normalize, dtype=dtype)
+        if is_dask(y):
+            y = y.map_blocks(label_positions, self.classes_, dtype=np.intp)
+        else:
+            y = label_positions(np.asarray(y), self.classes_)
+        moments = Moments.from_dask(X, y, len(self.classes_), gram=self._uses_gram)
+        if not np.isfinite(moments.total).all():
+            raise UnseenError("X holds NaN or infinity. Remove these samples or fill the values in.")
+        return self._add(moments)
+
+    def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
+        thin = len(training.y) < training.X.shape[1]  # N < D: X'X is larger than the data
+        gram = self._uses_gram and not thin
+        moments = Moments.from_blocks(training.blocks(), len(training.S), gram=gram)
+        spectrum = Spectrum.of_rows(training.rows(slice(None))) if self._uses_gram and thin else None
+        yield from self._solve_kept(moments, spectrum, training.S, models)
+
+    def _solve_kept(
+        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Self]
+    ) -> Iterator[FloatArray]:
+        """Solve, and let every model keep the moments."""
+        for model in models:
+            model.moments_ = moments
+        yield from self._solve_moments(moments, spectrum, S, models)
+
+    def _solve_moments(
+        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+    ) -> Iterator[FloatArray]:
+        """Yield ``mapping_`` (attributes, features) for each model.
+
+        ``spectrum`` is that of X'X where it is known already; otherwise it comes from ``moments.gram``.
+        """
+        raise NotImplementedError

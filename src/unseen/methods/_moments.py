@@ -1,0 +1,184 @@
+"""What a closed form needs of a training set: sums that stream, merge and subtract, and their spectra."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from unseen._core.blocks import FloatArray, class_sums
+from unseen.errors import UnseenError
+
+_BRANCHES = 8  # moments that are added in one step of a tree of them
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count and sum of the samples of each class, and the Gram matrix X'X; all in float64.
+
+    Moments of two sets of samples add up to the moments of their union, and subtract again: a training
+    set can come in blocks, from several machines, or as "all samples but the held-out ones".
+
+    Attributes
+    ----------
+    count : ndarray of shape (n_classes,)
+    total : ndarray of shape (n_classes, n_features)
+    gram : ndarray of shape (n_features, n_features), or None where a method needs only class sums
+
+    Examples
+    --------
+    >>> X, y = np.eye(3), np.array([0, 1, 1])
+    >>> both = Moments.of(X[:2], y[:2], 2) + Moments.of(X[2:], y[2:], 2)
+    >>> both.count
+    array([1., 2.])
+    >>> bool((both.total == Moments.of(X, y, 2).total).all())
+    True
+    """
+
+    count: FloatArray  # (classes,)
+    total: FloatArray  # (classes, features)
+    gram: FloatArray | None  # (features, features)
+
+    @classmethod
+    def of(cls, X: FloatArray, y: NDArray[np.intp], n_classes: int, *, gram: bool = True) -> Self:
+        """Return the moments of samples X (n, features) with class indices y (n,)."""
+        return cls.from_blocks([(X, y)], n_classes, gram=gram)
+
+    @classmethod
+    def from_blocks(
+        cls, blocks: Iterable[tuple[FloatArray, NDArray[np.intp]]], n_classes: int, *, gram: bool = True
+    ) -> Self:
+        """Return the moments of samples that come in blocks of (X, y)."""
+        count = np.zeros(n_classes)
+        total = triangle = None
+        buffer = np.empty((0, 0))
+        for X, y in blocks:
+            if X.dtype != np.float64 or not X.flags.c_contiguous:
+                if len(buffer) < len(X) or buffer.shape[1:] != X.shape[1:]:
+                    buffer = np.empty(X.shape)
+                # into the same memory again: to get it anew takes longer than to copy
+                buffer[: len(X)] = X
+                X = buffer[: len(X)]
+            count += np.bincount(y, minlength=n_classes)
+            sums = class_sums(X, y, n_classes)  # (classes, features)
+            total = sums if total is None else np.add(total, sums, out=total)
+            if gram:
+                # upper triangle += that of X'X, in place: no second matrix of that size
+                triangle = dsyrk(1.0, X.T, beta=1.0, c=triangle, overwrite_c=True)
+        if total is None:
+            raise UnseenError("There is no block of samples. Pass at least one.")
+        return cls(count, total, None if triangle is None else triangle + np.triu(triangle, 1).T)
+
+    @classmethod
+    def from_dask(cls, X: Any, y: Any, n_classes: int, *, gram: bool = True) -> Self:
+        """Return the moments of a Dask array X (n, features) with class indices y, a Dask or NumPy array.
+
+        Each chunk is summed up where it lies, and the sums are added as a tree: only moments travel.
+        """
+        from dask import delayed
+
+        parts = [
+            delayed(cls.of)(X_chunk, y_chunk, n_classes, gram=gram) for X_chunk, y_chunk in dask_chunks(X, y)
+        ]
+        while len(parts) > 1:
+            parts = [delayed(_sum)(parts[i : i + _BRANCHES]) for i in range(0, len(parts), _BRANCHES)]
+        return parts[0].compute()
+
+    def for_classes(self, index: NDArray[np.intp]) -> Self:
+        """Return the moments with these rows of ``count`` and ``total``; -1 stands for a new, empty class.
+
+        >>> Moments.of(np.eye(2), np.array([0, 1]), 2).for_classes(np.array([1, -1])).count
+        array([1., 0.])
+        """
+        known = index >= 0
+        count, total = np.where(known, self.count[index], 0), self.total[index]
+        total[~known] = 0
+        return type(self)(count, total, self.gram)
+
+    def __add__(self, other: Self) -> Self:
+        gram = None if self.gram is None or other.gram is None else self.gram + other.gram
+        return type(self)(self.count + other.count, self.total + other.total, gram)
+
+    def __sub__(self, other: Self) -> Self:
+        gram = None if self.gram is None or other.gram is None else self.gram - other.gram
+        return type(self)(self.count - other.count, self.total - other.total, gram)
+
+    @property
+    def n(self) -> float:
+        """The number of samples."""
+        return float(self.count.sum())
+
+
+def _sum(parts: Sequence[Moments]) -> Moments:
+    return reduce(operator.add, parts)
+
+
+def dask_chunks(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs of delayed chunks (rows of X, their labels); no chunk is computed."""
+    import dask.array
+
+    X = X.rechunk({1: -1})
+    y = y if is_dask(y) else dask.array.from_array(np.asarray(y), chunks=X.chunks[0])
+    if y.chunks[0] != X.chunks[0] and not np.isnan([*X.chunks[0], *y.chunks[0]]).any():
+        y = y.rechunk({0: X.chunks[0]})
+    yield from zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
+
+
+def is_dask(array: Any) -> bool:
+    """Tell a Dask array without importing Dask."""
+    return type(array).__module__.startswith("dask.") and hasattr(array, "to_delayed")
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Positive eigenvalues and their eigenvectors of a Gram matrix A'A.
+
+    Directions in which A is zero up to rounding are left out. Everything that a closed form divides by
+    ``values + alpha`` is zero there too, so nothing is lost, and alpha may be as small as one likes.
+    """
+
+    values: FloatArray  # (rank,)
+    vectors: FloatArray  # (features, rank)
+
+    @classmethod
+    def of_gram(cls, gram: FloatArray) -> Self:
+        """Factorise a Gram matrix A'A (features, features)."""
+        # NumPy's, for SciPy's stops all other threads meanwhile, and with them the answer to Ctrl-C
+        values, vectors = np.linalg.eigh(gram)
+        return cls(*_positive(values, vectors))
+
+    @classmethod
+    def of_rows(cls, A: FloatArray) -> Self:
+        """Factorise A'A through the smaller of A'A and AA', for A of shape (n, features)."""
+        A = A.astype(np.float64, copy=False)
+        if len(A) >= A.shape[1]:
+            return cls.of_gram(A.T @ A)
+        # A A' u = e u  =>  A'A v = e v with v = A'u / sqrt(e)
+        values, u = _positive(*np.linalg.eigh(A @ A.T))
+        return cls(values, (A.T @ u) / np.sqrt(values))
+
+
+def _positive(values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Leave out the eigenvalues that rounding cannot tell from zero."""
+    noise = len(values) * np.finfo(values.dtype).eps * max(values.max(initial=0.0), 0.0)
+    keep = values > noise
+    return values[keep], vectors[:, keep]
+
+
+def feature_spectrum(moments: Moments, spectrum: Spectrum | None) -> Spectrum:
+    """Return the given spectrum of X'X, or factorise the Gram matrix of the moments."""
+    if spectrum is not None:
+        return spectrum
+    assert moments.gram is not None
+    return Spectrum.of_gram(moments.gram)
+
+
+def target_spectrum(moments: Moments, S: FloatArray) -> Spectrum:
+    """Return the spectrum of T'T = S' diag(n) S, where row n of T is the prototype of sample n."""
+    return Spectrum.of_rows(np.sqrt(moments.count)[:, None] * S)

@@ -1,0 +1,89 @@
+"""A file is the old one or the new one, whole, at any moment and after any error."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from unseen._core.files import atomic_path, write_npz
+from unseen.errors import UnseenError
+
+
+def test_a_file_takes_its_name_only_when_it_is_whole_and_on_disk(tmp_path, monkeypatch):
+    path = tmp_path / "f.csv"
+    path.write_text("old")
+    events = []
+
+    def fsync(handle):
+        events.append(("fsync", os.fstat(handle).st_size))
+
+    def replace(source, target):
+        assert Path(source).read_text() == "new and whole"
+        assert path.read_text() == "old"
+        events.append(("replace", Path(target).name))
+        rename(source, target)
+
+    rename = os.replace
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    with atomic_path(path) as temporary:
+        assert temporary.name.startswith(".") and temporary.suffix == ".csv"
+        temporary.write_text("new and whole")
+        assert path.read_text() == "old"
+    assert events == [("fsync", 13), ("replace", "f.csv")]
+    assert path.read_text() == "new and whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit])
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    path = tmp_path / "f.npz"
+    write_npz(path, X=np.arange(3))
+    before = path.read_bytes()
+    with pytest.raises(error):
+        write_half(path, error)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def write_half(path: Path, error: type[BaseException]) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text("half of it")
+        raise error
+
+
+def test_a_place_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(UnseenError, match=r"Cannot write .*nowhere.*: No such file"):
+        write_npz(tmp_path / "nowhere" / "f.npz", X=np.arange(3))
+
+
+WRITING = (".write_text", ".write_bytes", ".savefig", ".tofile", "np.save", "np.savez", "np.savez_compressed")
+SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if path.name != "files.py")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_nothing_is_written_past_the_temporary_name(path):
+    """Whatever writes a file stands in a ``with atomic_path(...)`` block."""
+    tree = ast.parse(path.read_text())
+    inside = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.With) and any("atomic_path(" in ast.unparse(item) for item in block.items)
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and id(node) not in inside:
+            assert not writes_a_file(node), f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+
+
+def writes_a_file(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    mode = ast.unparse(call.args[1]) if len(call.args) > 1 else ""
+    if name in ("open", "zipfile.ZipFile"):
+        return any(letter in mode for letter in "wax+")
+    return name.endswith(WRITING)

@@ -1,0 +1,213 @@
+"""A bench on a real Dask cluster: a scheduler and two workers, processes of their own on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from conftest import ROOT
+from unseen import UnseenError
+from unseen.benchmark.cluster import dask_cluster
+from unseen.benchmark.experiment import Setting
+from unseen.benchmark.runner import plan, run_bench
+from unseen.benchmark.store import FILE_NAME, Store
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.slow
+
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),
+    "OMP_NUM_THREADS": "1",
+}
+
+
+class Cluster:
+    """A scheduler and some workers, started as a user would, that can be killed one by one."""
+
+    def __init__(self, folder, workers=2):
+        self.file = folder / "scheduler.json"
+        options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", self.file]
+        self.scheduler = self._start("dask_scheduler", *options)
+        wait_for(self.file.exists)
+        self.address = json.loads(self.file.read_text())["address"]
+        self.workers = [self._start_worker(folder / str(number)) for number in range(workers)]
+
+    def _start_worker(self, folder):
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", folder]
+        return self._start("dask_worker", self.address, *options)
+
+    def _start(self, program, *options):
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *map(str, options)]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(command, env=ENVIRONMENT, **quiet)
+
+    def stop(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+def wait_for(condition, seconds=90):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def shared_cluster(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def own_cluster(tmp_path):
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.stop()
+
+
+def bench(*arguments):
+    command = [sys.executable, "-m", "unseen", "bench", *map(str, arguments), "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **pipes, env=ENVIRONMENT)
+
+
+def finish(process):
+    output, words = process.communicate(timeout=300)
+    return process.returncode, output, words
+
+
+def numbers(document):
+    """What was printed without times, which are never twice the same."""
+    if isinstance(document, dict):
+        return {k: numbers(v) for k, v in document.items() if k != "seconds"}
+    return [numbers(v) for v in document] if isinstance(document, list) else document
+
+
+def stored(folder):
+    """How many runs a folder holds by now."""
+    if not (folder / FILE_NAME).is_file():
+        return 0
+    with Store(folder) as store:
+        return len(store.runs())
+
+
+def test_same_numbers_as_on_this_machine(shared_cluster, tmp_path):
+    what = ["--methods", "linear-vs,eszsl,sje", "--seeds", 2]
+    code, remote, words = finish(bench(*what, "--cluster", shared_cluster.address, "--out", tmp_path / "r"))
+    assert code == 0, words
+    code, local, words = finish(bench(*what, "--jobs", 1, "--threads", 1, "--out", tmp_path / "l"))
+    assert code == 0, words
+    assert numbers(json.loads(remote)) == numbers(json.loads(local))
+
+
+def test_data_is_sent_once_and_not_with_every_run(shared_cluster, tmp_path, monkeypatch):
+    setting = Setting.load("digits")
+    pickled = []
+    reduce = object.__reduce_ex__
+    monkeypatch.setattr(
+        Setting, "__reduce_ex__", lambda self, version: pickled.append(1) or reduce(self, version)
+    )
+    tasks = plan([setting], ["fake_methods:Chance"], 8)
+    with Store(tmp_path, create=True) as store:
+        report = run_bench(tasks, store, quiet=True, cluster=shared_cluster.address)
+    assert report.done == 8
+    assert len(pickled) == 1
+
+
+def test_an_error_of_a_method_is_a_failed_run(shared_cluster, tmp_path):
+    tasks = plan([Setting.load("digits")], ["fake_methods:Failing", "linear-sv"], 1)
+    with Store(tmp_path, create=True) as store:
+        report = run_bench(tasks, store, quiet=True, cluster=shared_cluster.address)
+    assert report.done == 1
+    assert "one half of nothing" in report.failures[0].error
+
+
+def test_closed_forms_sum_up_where_the_chunks_are(shared_cluster):
+    import dask.array
+    from distributed import Client
+
+    from unseen import LinearVS
+
+    S = np.random.default_rng(0).normal(size=(12, 5))
+    X = dask.array.random.default_rng(1).normal(size=(4000, 40), chunks=(500, 40)).astype(np.float32)
+    y = dask.array.arange(4000, chunks=500) % 10
+    with Client(shared_cluster.address) as client:
+        client.wait_for_workers(2, timeout=60)
+        X = X.persist()
+        remote = LinearVS(S).fit(X, y)
+        local = LinearVS(S).fit(X.compute(), y.compute())
+    assert_allclose(remote.coef_, local.coef_, rtol=1e-10, atol=1e-10 * np.abs(local.coef_).max())
+    assert_array_equal(remote.seen_, local.seen_)
+
+
+SLOW = ["--methods", "fake_methods:Slow", "--seeds", 8]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The numbers of the slow bench, computed here."""
+    code, output, words = finish(bench(*SLOW, "--jobs", 1, "--out", tmp_path_factory.mktemp("expected")))
+    assert code == 0, words
+    return numbers(json.loads(output))
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(own_cluster, expected, tmp_path):
+    folder = tmp_path / "run"
+    process = bench(*SLOW, "--cluster", own_cluster.address, "--out", folder)
+    wait_for(lambda: stored(folder) >= 2)
+    own_cluster.workers[0].send_signal(signal.SIGKILL)
+    code, output, words = finish(process)
+    assert code == 0, words
+    assert numbers(json.loads(output)) == expected
+
+
+def test_a_lost_scheduler_is_a_clear_error_and_the_store_goes_on_here(own_cluster, expected, tmp_path):
+    folder = tmp_path / "run"
+    process = bench(*SLOW, "--cluster", own_cluster.address, "--out", folder)
+    wait_for(lambda: stored(folder) >= 2)
+    own_cluster.scheduler.send_signal(signal.SIGKILL)
+    code, output, words = finish(process)
+    assert code == 2
+    assert output == ""
+    assert words.strip().splitlines()[-1].startswith("error: Lost the Dask scheduler at tcp://")
+    assert "Traceback" not in words
+    before = stored(folder)
+    assert 2 <= before < 8
+    code, output, words = finish(bench(*SLOW, "--jobs", 1, "--out", folder))
+    assert code == 0
+    assert f"{8 - before} runs done now, {before} found" in words
+    assert numbers(json.loads(output)) == expected
+
+
+def refusal(address):
+    with pytest.raises(UnseenError) as error, dask_cluster(address, []):
+        pass
+    return str(error.value)
+
+
+def test_addresses_that_cannot_be_used(monkeypatch, tmp_path):
+    monkeypatch.setattr("unseen.benchmark.cluster._PATIENCE", 1)
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in refusal("tcp://127.0.0.1:9")
+    assert "No Dask scheduler answers at nonsense://x" in refusal("nonsense://x")
+    lonely = Cluster(tmp_path, workers=0)
+    try:
+        assert "has no workers" in refusal(lonely.address)
+    finally:
+        lonely.stop()
+
+
+def test_other_versions_are_refused(shared_cluster, monkeypatch):
+    monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
+    assert "Here is unseen 999, but workers" in refusal(shared_cluster.address)

@@ -1,0 +1,219 @@
+"""A run's result equals what the formulas give on the full score matrix, and test data chooses nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from unseen.benchmark import protocol
+from unseen.benchmark.experiment import Setting, split_checksum
+from unseen.benchmark.protocol import class_table, evaluate_run, make_run, seen_confusion
+from unseen.datasets import load
+from unseen.datasets.splits import make_split
+from unseen.methods import METHODS
+from unseen.methods.linear import LinearVS
+from unseen.metrics import accuracy, harmonic_mean
+from unseen.selection.search import GZSLClassifierCV
+
+FIELDS = {"method", "seed", "version", "model", "grid", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl"}
+FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "flips", "regret", "classes", "confusion"}
+FIELDS |= {"attribute_error", "n_iter", "seconds"}
+
+
+@pytest.fixture(scope="module")
+def setting():
+    data = load("synthetic", n_samples=600, n_features=24, n_classes=15, n_attributes=6, random_state=3)
+    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
+    return Setting(data, make_split(data), asked)
+
+
+@pytest.fixture(scope="module")
+def result(setting):
+    return evaluate_run(setting, "linear-vs", 0)
+
+
+@pytest.fixture(scope="module")
+def search(setting):
+    data, train = setting.dataset, setting.split.train
+    model = GZSLClassifierCV(LinearVS(data.prototypes), cv=setting.split.cv())
+    return model.fit(data.X[train], data.y[train])
+
+
+def literal(setting, model, gamma):
+    """H, U and S by the definition: all scores, gamma off the seen classes, arg-max."""
+    data, split = setting.dataset, setting.split
+    values = []
+    for rows in (split.test_unseen, split.test_seen):
+        scores = model.similarity(data.X[rows]) - gamma * data.seen
+        values.append(accuracy(data.y[rows], scores.argmax(axis=1)))
+    return harmonic_mean(*values), *values
+
+
+def test_the_result_is_a_plain_document_with_all_fields(result):
+    assert set(result) == FIELDS
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_the_three_settings_follow_their_definition(setting, search, result):
+    expected = {
+        "none": literal(setting, search.estimator_zsl_, 0.0),
+        "calibrated": literal(setting, search.estimator_zsl_, search.gamma_zsl_),
+        "calibrated+lambda": literal(setting, search.estimator_, search.gamma_),
+    }
+    for name, values in expected.items():
+        found = [result["gzsl"][name][letter]["per_class"] for letter in "HUS"]
+        assert found == pytest.approx(values)
+
+
+def test_zsl_accuracy_is_among_the_unseen_classes(setting, search, result):
+    data, rows = setting.dataset, setting.split.test_unseen
+    predicted = search.estimator_zsl_.predict(data.X[rows], candidates=np.flatnonzero(data.unseen))
+    for weights in ("per-class", "per-sample"):
+        expected = accuracy(data.y[rows], predicted, weights)
+        assert result["zsl"][weights.replace("-", "_")] == pytest.approx(expected)
+
+
+def test_what_selection_chose_is_told(search, result):
+    assert result["params_gzsl"] == search.best_params_
+    assert result["gamma"] == search.gamma_
+    table = result["validation"]
+    assert (
+        len(table["params"])
+        == len(table["zsl"])
+        == len(table["gamma"])
+        == len(LinearVS.default_grid["alpha"])
+    )
+    assert table["params"][table["best"]] == result["params_gzsl"]
+    assert table["params"][table["best_zsl"]] == result["params_zsl"]
+    assert table["h"][table["best"]] == max(table["h"])
+
+
+def test_the_curve_holds_the_operating_point_and_both_ends(result):
+    curve = result["curve"]
+    assert len(curve["unseen"]) == len(curve["seen"]) == len(curve["gamma"]) + 1
+    assert curve["gamma"] == sorted(curve["gamma"])
+    k = np.searchsorted(curve["gamma"], result["gamma"])
+    point = result["gzsl"]["calibrated+lambda"]
+    assert curve["unseen"][k] == pytest.approx(point["U"]["per_class"], abs=1e-3)
+    assert curve["seen"][k] == pytest.approx(point["S"]["per_class"], abs=1e-3)
+    assert curve["unseen"][0] == 0 == curve["seen"][-1]
+
+
+def test_regret_is_what_the_best_gamma_on_test_would_add(result):
+    for name, regret in result["regret"].items():
+        assert regret["loss"] >= 0
+        assert regret["H"] - regret["loss"] == pytest.approx(result["gzsl"][name]["H"]["per_class"])
+
+
+def test_classes_and_confusion_agree_with_the_accuracies(setting, result):
+    data, point = setting.dataset, result["gzsl"]["calibrated+lambda"]
+    by_class = np.array([np.nan if a is None else a for a in result["classes"]["accuracy"]])
+    assert by_class[data.unseen].mean() == pytest.approx(point["U"]["per_class"], abs=1e-3)
+    assert np.nanmean(by_class[data.seen]) == pytest.approx(point["S"]["per_class"], abs=1e-3)
+    confusion = result["confusion"]
+    assert sum(confusion["unseen"].values()) == len(setting.split.test_unseen)
+    assert sum(confusion["seen"].values()) == len(setting.split.test_seen)
+    for kind, flips in result["flips"].items():  # beyond its flip a sample is taken for an unseen class
+        assert np.searchsorted(flips, result["gamma"]) == confusion[kind]["unseen"]
+
+
+def test_class_table_names_the_most_frequent_mistake():
+    table = class_table(np.array([0, 0, 0, 0, 1]), np.array([0, 2, 2, 1, 1]), 3)
+    assert table == {
+        "samples": [4, 1, 0],
+        "accuracy": [25.0, 100.0, None],
+        "confusion": [2, None, None],
+        "confused": [50.0, 0.0, None],
+    }
+
+
+def test_seen_confusion_counts_pairs():
+    true, predicted = np.array([True, True, False]), np.array([True, False, False])
+    assert seen_confusion(true, predicted) == {
+        "seen": {"seen": 1, "unseen": 1},
+        "unseen": {"seen": 0, "unseen": 1},
+    }
+
+
+def test_attribute_error_is_that_of_the_first_fold(setting, result):
+    data, fold = setting.dataset, setting.split.folds[0]
+    errors = result["attribute_error"]
+    for i in (0, len(errors["alpha"]) - 1):
+        model = LinearVS(data.prototypes, alpha=errors["alpha"][i]).fit(
+            data.X[fold.train], data.y[fold.train]
+        )
+        for name, rows in (("seen", fold.seen_val), ("unseen", fold.val)):
+            X = data.X[rows] / np.linalg.norm(data.X[rows], axis=1, keepdims=True)
+            expected = np.mean((X @ model.mapping_.T - data.prototypes[data.y[rows]]) ** 2)
+            assert errors[name][i] == pytest.approx(expected, rel=1e-5)
+    assert evaluate_run(setting, "linear-sv", 0)["attribute_error"] is None
+
+
+CHOSEN = ("params_zsl", "params_gzsl", "gamma_zsl", "gamma", "validation", "attribute_error", "n_iter")
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def method_result(setting, request):
+    return evaluate_run(setting, request.param, 0)
+
+
+@settings(max_examples=4, deadline=None, phases=[Phase.generate])  # a smaller seed is no simpler
+@given(seed=st.integers(0, 2**31))
+def test_test_samples_and_unseen_prototypes_choose_nothing(setting, method_result, seed):
+    """Other test samples, other labels on them, other descriptions of unseen classes: the same choices."""
+    data, split = setting.dataset, setting.split
+    rng = np.random.default_rng(seed)
+    X, y, prototypes = np.array(data.X), data.y.copy(), data.prototypes.copy()
+    for tests in (split.test_seen, split.test_unseen):
+        X[tests] = rng.normal(size=(len(tests), X.shape[1]))
+        y[tests] = rng.permutation(y[tests])
+    prototypes[data.unseen] = rng.normal(size=prototypes[data.unseen].shape)
+    other = replace(data, X=X, y=y, prototypes=prototypes)
+    again = evaluate_run(Setting(other, replace(split, y=y), setting.asked), method_result["method"], 0)
+    assert {field: again[field] for field in CHOSEN} == {field: method_result[field] for field in CHOSEN}
+    assert again["gzsl"] != method_result["gzsl"]
+
+
+def test_the_key_changes_with_everything_that_matters(setting, monkeypatch):
+    run = make_run(setting, "linear-vs", 0)
+    assert make_run(setting, "linear-vs", 0) == run
+    data = setting.dataset
+    other_split = replace(setting, split=make_split(data, random_state=7))
+    keys = {run.key, make_run(setting, "linear-vs", 1).key, make_run(setting, "linear-sv", 0).key}
+    keys.add(make_run(other_split, "linear-vs", 0).key)
+    with monkeypatch.context() as patch:
+        patch.setattr(protocol, "__version__", "9.9")
+        keys.add(make_run(setting, "linear-vs", 0).key)
+    with monkeypatch.context() as patch:
+        patch.setattr(LinearVS, "default_grid", {"alpha": [1.0]})
+        keys.add(make_run(setting, "linear-vs", 0).key)
+    assert len(keys) == 6
+    assert split_checksum(setting.split) != split_checksum(other_split.split)
+
+
+def test_a_setting_describes_its_data_and_split(setting):
+    described = setting.description
+    assert json.loads(json.dumps(described)) == described
+    assert described["published"] is None
+    assert described["counts"]["train"] == len(setting.split.train)
+    for fold, counts in zip(described["folds"], described["class_counts"], strict=True):
+        for part in ("train", "seen_val", "val", "test_seen", "test"):
+            assert fold[part] == [sum(counts[part]), sum(n > 0 for n in counts[part])]
+    parts = described["class_counts"][0]
+    assert sum(map(sum, parts.values())) == described["n_samples"]
+
+
+def test_real_splits_are_recognised(real_data):
+    folder = real_data / "xlsa17"
+    proposed = Setting.load(str(folder / "CUB"), features="res50")
+    assert proposed.description["published"] == {"dataset": "CUB", "split": "proposed", "crops": 1}
+    standard = Setting.load(
+        str(folder / "CUB"), features="res50", split_dir=str(folder / "standard_split" / "CUB")
+    )
+    assert standard.description["published"] == {"dataset": "CUB", "split": "standard", "crops": 1}
+    assert standard.description["name"] == "CUB, standard split, res50"

@@ -1,0 +1,229 @@
+"""The exact curve against counting predictions one gamma at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import oracle
+from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve, _argsort, mean_curve
+from unseen.errors import UnseenError
+from unseen.metrics import accuracy
+
+
+@st.composite
+def problems(draw: st.DrawFn, samples: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw (scores, y, seen): few distinct scores, so many ties; some infinite; both kinds of sample."""
+    n_seen, n_unseen = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    seen = np.array(draw(st.permutations([True] * n_seen + [False] * n_unseen)))
+    n = samples or draw(st.integers(2, 8))
+    score = st.sampled_from([-np.inf, -2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 3.0, np.inf])
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    scores = draw(hnp.arrays(dtype, (n, len(seen)), elements=score))
+    y = np.array(draw(st.lists(st.integers(0, len(seen) - 1), min_size=n, max_size=n)))
+    y[0], y[1] = seen.argmax(), (~seen).argmax()
+    return scores, y, seen
+
+
+weightings = st.sampled_from(["per-class", "per-sample"])
+
+
+@settings(max_examples=1000, deadline=None)
+@given(problems(), weightings)
+def test_the_curve_equals_brute_force(problem, weights):
+    curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
+    best, intervals, area = oracle.seen_unseen_curve(*problem, weights)
+    assert curve.h == pytest.approx(best, abs=1e-12)
+    assert any(low < curve.gamma <= high for low, high in intervals)
+    assert np.isfinite(curve.gamma)
+    assert curve.ausuc == pytest.approx(area, abs=1e-12)
+    assert (curve.unseen, curve.seen, curve.h) == pytest.approx(
+        oracle.gzsl_accuracies(*problem, curve.gamma, weights), abs=1e-12
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), weightings, st.sampled_from([-np.inf, -3.0, -0.25, 0.0, 0.5, 1.0, np.inf]))
+def test_at_any_gamma_equals_brute_force(problem, weights, gamma):
+    curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
+    assert curve.at(gamma) == pytest.approx(oracle.gzsl_accuracies(*problem, gamma, weights), abs=1e-12)
+
+
+@settings(max_examples=400, deadline=None)
+@given(problems(), weightings, st.integers(0, 2), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.8, 1.0]))
+def test_every_goal_equals_brute_force(problem, weights, which, share):
+    curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
+    points = oracle.all_operating_points(*problem, weights)
+    name = ["min_seen", "min_unseen", "unseen_share"][which]
+    goal = share if name == "unseen_share" else 100 * share
+    expected = oracle.best_value(points, name, goal)
+    if expected is None:
+        with pytest.raises(UnseenError, match=f"No gamma gives {name}"):
+            curve.best(**{name: goal})
+        return
+    point = curve.best(**{name: goal})
+    got = oracle.gzsl_accuracies(*problem, point.gamma, weights)
+    assert (point.unseen, point.seen, point.h) == pytest.approx(got, abs=1e-12)
+    assert oracle.best_value([got], name, goal) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), weightings, st.randoms(use_true_random=False))
+def test_order_and_offsets_change_nothing(problem, weights, random):
+    scores, y, seen = problem
+    scores = np.where(scores == np.inf, 5.0, scores.astype(float))
+    scores += 2.0 ** -np.arange(12.0, 12 + len(seen))  # no ties within a side, where the first column wins
+    before = SeenUnseenCurve.from_scores(scores, y, seen, weights)
+    rows, columns = (np.array(random.sample(range(n), n)) for n in scores.shape)
+    offset = np.array([random.choice([-4.0, 0.0, 0.5, 8.0]) for _ in rows])
+    moved = (scores + offset[:, None])[rows][:, columns]
+    after = SeenUnseenCurve.from_scores(moved, columns.argsort()[y[rows]], seen[columns], weights)
+    for name in ("breakpoints", "unseen_curve", "seen_curve", "h_curve"):
+        np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
+    assert before.best() == after.best()
+    assert before.ausuc == after.ausuc
+
+
+@settings(max_examples=100, deadline=None)
+@given(hnp.arrays(np.float64, st.integers(0, 300), elements=st.floats(allow_nan=False)))
+def test_order_is_that_of_a_plain_sort(d):
+    np.testing.assert_array_equal(d[_argsort(d)], np.sort(d))
+
+
+def test_order_of_numbers_that_differ_in_their_last_bits():
+    d = 1.0 + np.random.default_rng(0).permutation(5000) * np.finfo(float).eps
+    np.testing.assert_array_equal(_argsort(d), d.argsort())
+
+
+def test_ends_of_the_curve_are_the_accuracies_of_each_side_alone():
+    scores = np.array([[3.0, 1.0, 0.0, 2.0], [5.0, 0.0, 1.0, 0.0], [0.0, 0.0, 9.0, 1.0]])
+    curve = SeenUnseenCurve.from_scores(scores, [1, 2, 2], np.array([True, True, False, False]))
+    assert curve.seen_alone == 0.0
+    assert curve.unseen_alone == 100.0
+
+
+def test_blocks_give_the_same_curve():
+    rng = np.random.default_rng(0)
+    scores, y, seen = rng.normal(size=(100, 9)), rng.integers(0, 9, 100), np.arange(9) < 6
+    blocks = [ScoreMaxima.from_scores(scores[i : i + 7], seen) for i in range(0, 100, 7)]
+    fed = SeenUnseenCurve.from_maxima(ScoreMaxima.concatenate(blocks), y, seen)
+    whole = SeenUnseenCurve.from_scores(scores, y, seen)
+    np.testing.assert_array_equal(fed.breakpoints, whole.breakpoints)
+    assert fed.gamma == whole.gamma
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(problems(), min_size=1, max_size=3), weightings)
+def test_mean_curve_equals_the_mean_at_every_gamma(problems, weights):
+    curves = [SeenUnseenCurve.from_scores(*problem, weights=weights) for problem in problems]
+    mean = mean_curve(curves)
+    for gamma in [*mean.gammas, *mean.breakpoints, mean.gamma]:
+        expected = np.mean([curve.at(gamma) for curve in curves], axis=0)
+        np.testing.assert_allclose(mean.at(gamma), expected, rtol=0, atol=1e-12)
+        assert mean.h >= expected[2] - 1e-11 or np.isinf(gamma)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), st.sampled_from([0.0, 0.01, 0.5, 1.0]))
+def test_near_best_holds_exactly_the_gammas_that_are_near_best(problem, tolerance):
+    curve = SeenUnseenCurve.from_scores(*problem)
+    intervals = curve.near_best(tolerance)
+    for gamma in curve.gammas[np.isfinite(curve.gammas)]:
+        inside = any(low < gamma <= high for low, high in intervals)
+        assert inside == (curve.at(gamma)[2] >= (1 - tolerance) * curve.h - 1e-11)
+
+
+def test_all_scores_equal():
+    curve = SeenUnseenCurve.from_scores(np.zeros((4, 3)), [0, 1, 2, 2], [True, True, False])
+    assert curve.breakpoints.tolist() == [0.0]
+    assert curve.at(0.0) == (0.0, 50.0, 0.0)  # a tie goes to the first seen class
+    assert curve.at(1e-300) == (100.0, 0.0, 0.0)
+    assert np.isfinite(curve.gamma)
+
+
+def test_nothing_to_win_or_lose_is_no_calibration():
+    scores = np.array([[0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]])
+    curve = SeenUnseenCurve.from_scores(scores, [0, 2], [True, True, False, False])
+    assert (curve.gamma, curve.interval, curve.h, curve.ausuc) == (0.0, (-np.inf, np.inf), 0.0, 0.0)
+
+
+def test_excluded_classes_are_never_predicted():
+    scores = np.array([[-np.inf, -np.inf], [-np.inf, 0.0], [0.0, -np.inf]])
+    maxima = ScoreMaxima.from_scores(scores, [True, False])
+    for gamma in (-1e300, 0.0, 1e300):
+        assert maxima.predict(gamma).tolist() == [-1, 1, 0]
+    curve = SeenUnseenCurve.from_maxima(maxima, [0, 1, 0], np.array([True, False]))
+    assert (curve.unseen, curve.seen) == (100.0, 50.0)
+    assert curve.gamma == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e307])
+def test_scores_of_any_size(scale):
+    scores = scale * np.array([[4.0, 1.0], [3.0, 1.0], [2.0, 1.0], [2.5, 1.0]])
+    curve = SeenUnseenCurve.from_scores(scores, [0, 0, 1, 1], [True, False])
+    assert curve.interval == pytest.approx((1.5 * scale, 2 * scale))
+    assert curve.interval[0] < curve.gamma < curve.interval[1]
+    assert curve.h == 100.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gamma_between_neighbouring_floats_keeps_its_promise(dtype):
+    d = dtype(1.0) + np.arange(6) * np.finfo(dtype).eps  # six flips, each one float from the next
+    scores = np.column_stack([d, np.zeros(6)]).astype(dtype)
+    y = np.array([1, 1, 1, 0, 0, 0])
+    maxima = ScoreMaxima.from_scores(scores, [True, False])
+    curve = SeenUnseenCurve.from_maxima(maxima, y, np.array([True, False]))
+    assert curve.h == 100.0
+    np.testing.assert_array_equal(maxima.predict(curve.gamma), y)
+
+
+def test_gamma_as_a_float32_bias_gives_what_is_promised():
+    rng = np.random.default_rng(0)
+    seen, y = np.arange(12) < 8, np.arange(600) % 12
+    scores = (20 * rng.normal(size=(600, 12))).astype(np.float32)
+    scores[np.arange(600), y] += 30
+    curve = SeenUnseenCurve.from_scores(scores, y, seen)
+    predicted = (scores - np.float32(curve.gamma) * seen.astype(np.float32)).argmax(axis=1)
+    assert accuracy(y[~seen[y]], predicted[~seen[y]]) == pytest.approx(curve.unseen)
+    assert accuracy(y[seen[y]], predicted[seen[y]]) == pytest.approx(curve.seen)
+
+
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [
+        ({"min_seen": 101}, "min_seen=101, but expected a number from 0 to 100"),
+        ({"unseen_share": 2}, "unseen_share=2, but expected a number from 0 to 1"),
+        ({"min_seen": 50, "min_unseen": 50}, "min_seen=50 and min_unseen=50"),
+    ],
+)
+def test_goals_that_make_no_sense_are_refused(goal, message):
+    curve = SeenUnseenCurve.from_scores(np.eye(2), [0, 1], [True, False])
+    with pytest.raises(UnseenError, match=message):
+        curve.best(**goal)
+
+
+@pytest.mark.parametrize(
+    ("y", "seen", "message"),
+    [
+        ([0, 1], [True, False, False], "y has shape"),
+        ([0, 1, 3], [True, False, False], r"y\[2\] is 3"),
+        ([0, 1, -1], [True, False, False], r"y\[2\] is -1"),
+        ([0, 0, 0], [True, False, False], "No sample belongs to unseen"),
+        ([1, 1, 2], [True, False, False], "No sample belongs to seen"),
+        ([0, 1, 2], [True, False], "seen has shape"),
+        ([0, 1, 2], [1, 0, 0], "seen has shape"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(y, seen, message):
+    with pytest.raises(UnseenError, match=message):
+        SeenUnseenCurve.from_scores(np.zeros((3, 3)), y, seen)
+
+
+def test_nan_is_refused_by_place():
+    scores = np.zeros((3, 3))
+    scores[1, 2] = np.nan
+    with pytest.raises(UnseenError, match=r"scores\[1, 2\] is NaN"):
+        SeenUnseenCurve.from_scores(scores, [0, 1, 2], [True, False, False])

@@ -1,0 +1,277 @@
+"""The command: one object or tables on stdout, words on stderr, and nothing lost when it is killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from conftest import ROOT
+from unseen import __version__
+from unseen.benchmark.experiment import Setting
+from unseen.benchmark.protocol import make_run
+from unseen.benchmark.store import FILE_NAME, Store
+from unseen.cli import main
+
+QUICK = "linear-vs,linear-sv,sae,eszsl"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])}
+
+
+@pytest.fixture(scope="module")
+def folder(run, tmp_path_factory):
+    """A run folder with four methods on digits, and what the command printed."""
+    folder = tmp_path_factory.mktemp("bench")
+    done = run("bench", "--methods", QUICK, "--out", folder, "--jobs", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout), done.stderr
+
+
+def call(*arguments):
+    """Call the command inside this process."""
+    return CliRunner().invoke(main, ["bench", *map(str, arguments)])
+
+
+def start(*arguments, session=False):
+    command = [sys.executable, "-m", "unseen", "bench", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **pipes, env=ENVIRONMENT, start_new_session=session)
+
+
+def numbers(document):
+    """The summary without times, which are never twice the same."""
+    if isinstance(document, dict):
+        return {k: numbers(v) for k, v in document.items() if k != "seconds"}
+    return [numbers(v) for v in document] if isinstance(document, list) else document
+
+
+def test_json_is_one_object_as_documented(folder):
+    _, document, _ = folder
+    assert document["dataset"] == "digits"
+    assert list(document["methods"]) == ["linear-vs", "linear-sv", "eszsl", "sae"]
+    for method in document["methods"].values():
+        for step in ("none", "calibrated", "calibrated+lambda"):
+            for letter in "HUS":
+                for weights in ("per_class", "per_sample"):
+                    value = method["gzsl"][step][letter][weights]
+                    assert 0 <= value["mean"] <= 100
+                    assert value["std"] == 0.0  # these methods draw no lots
+        assert set(method["zsl"]) == {"per_class", "per_sample"} == set(method["ausuc"])
+        assert 0 <= method["ausuc"]["per_sample"]["mean"] <= 1
+        assert isinstance(method["gamma"], float)
+        assert isinstance(method["seconds"], float)
+        assert "alpha" in method["params_zsl"]
+        assert "alpha" in method["params_gzsl"]
+        assert len(method["runs"]) == 1
+
+
+def test_words_and_progress_go_to_stderr(folder):
+    path, _, words = folder
+    assert "4/4 runs" in words
+    assert f"stored in {path}" in words
+
+
+@pytest.mark.parametrize(
+    ("style", "mark"),
+    [("table", "Linear S->V"), ("markdown", "| ---"), ("latex", r"\begin{tabular}"), ("csv", "std")],
+)
+def test_formats_come_from_the_store(folder, style, mark):
+    done = call("--methods", QUICK, "--out", folder[0], "--format", style, "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert mark in done.stdout
+
+
+def test_status_tells_what_is_there(folder):
+    path = folder[0]
+    done = call("--status", path)
+    assert done.exit_code == 0
+    assert "digits: 4 runs finished" in done.stdout
+    missing = call("--status", path / "nothing")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert missing.stderr.startswith("error: ")
+    with Store(path) as store:
+        command = store.commands()[0]
+    assert command["arguments"] == ["bench", "--methods", QUICK, "--out", str(path), "--jobs", "1", "--json"]
+    assert command["versions"]["numpy"]
+
+
+def test_verify_computes_stored_runs_again(folder, tmp_path):
+    done = call("--verify", folder[0])
+    assert done.exit_code == 0
+    assert [line.partition(": ")[2] for line in done.stdout.splitlines()] == ["the same"] * 3
+    forged = tmp_path / "forged"
+    shutil.copytree(folder[0], forged)
+    with closing(sqlite3.connect(forged / FILE_NAME)) as connection, connection:
+        for key, text in connection.execute("SELECT key, result FROM runs").fetchall():
+            result = json.loads(text)
+            result["zsl"]["per_class"] += 1
+            text = json.dumps(result)
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            connection.execute("UPDATE runs SET result = ?, digest = ? WHERE key = ?", (text, digest, key))
+    done = call("--verify", forged)
+    assert done.exit_code == 1
+    assert "1 numbers differ, zsl.per_class: stored" in done.stdout
+    assert done.stderr == "3 of 4 stored runs computed again: 3 differ\n"
+
+
+def test_nothing_stored_is_nothing_verified(tmp_path):
+    Store(tmp_path, create=True).close()
+    done = call("--verify", tmp_path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "no finished run to verify" in done.stderr
+
+
+def test_every_stored_run_says_what_it_rests_on(folder):
+    with Store(folder[0]) as store:
+        settings, runs = store.settings(), [run for run, _ in store.runs()]
+        for run in runs:
+            result, setting = store.result(run.key), settings[run.setting]
+            assert (result["seed"], result["method"]) == (run.seed, run.method)
+            assert result["version"] == __version__
+            assert result["grid"]["alpha"]
+            assert len(setting["checksum"]) == len(setting["split_checksum"]) == 16
+            assert (setting["split_rule"], setting["gamma"]) == ("official", "paper")
+            assert run.key == make_run(Setting.load("digits"), run.method, run.seed).key
+    assert len(runs) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--methods", "esszl"], "Did you mean 'eszsl'?"),
+        (["digit"], "digits"),
+        (["--seeds", "0"], "0 is not in the range"),
+        (["digits", "--split-dir", "somewhere"], "split_dir"),
+    ],
+)
+def test_what_the_user_got_wrong_is_one_line_and_exit_2(tmp_path, arguments, words):
+    done = call(*arguments, "--out", tmp_path / "run")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_failed_method_ends_in_exit_1_and_the_rest_is_printed(run, tmp_path):
+    done = run(
+        "bench",
+        "--methods",
+        "fake_methods:Failing,linear-sv",
+        "--out",
+        tmp_path,
+        "--jobs",
+        1,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 1
+    assert "Linear S->V" in done.stdout
+    assert "failed: fake_methods:Failing seed 0: ZeroDivisionError: one half of nothing" in done.stderr
+    assert "1 of 2 runs failed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def wait_for_runs(path, n):
+    """Wait until a store holds n runs and its writer is somewhere in the next one."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if path.exists():
+            with closing(sqlite3.connect(path)) as connection, suppress(sqlite3.OperationalError):
+                if connection.execute("SELECT COUNT(*) FROM runs").fetchone()[0] >= n:
+                    return time.sleep(0.1)
+        time.sleep(0.02)
+    return None
+
+
+def test_a_method_of_ones_own_lies_in_the_working_directory(tmp_path):
+    (tmp_path / "mine.py").write_text("from unseen import LinearSV\nclass Mine(LinearSV):\n    pass\n")
+    command = [sys.executable, "-P", "-m", "unseen", "bench", "--methods", "mine:Mine", "--jobs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "mine:Mine" in done.stdout
+    assert (tmp_path / "runs" / "digits" / FILE_NAME).exists()
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_and_started_again_gives_the_same_numbers(run, tmp_path):
+    arguments = ["--methods", "fake_methods:Slow,linear-sv,sae", "--seeds", 3, "--json"]
+    whole = run("bench", *arguments, "--out", tmp_path / "whole", "--jobs", 1, env=ENVIRONMENT)
+    for stored in (0, 1, 3):  # killed once so many runs are stored
+        process = start(*arguments, "--out", tmp_path / "killed", "--jobs", 1)
+        wait_for_runs(tmp_path / "killed" / FILE_NAME, stored)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        with Store(tmp_path / "killed") as store:
+            store.check()
+    done = run("bench", *arguments, "--out", tmp_path / "killed", "--jobs", 1, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    assert numbers(json.loads(done.stdout)) == numbers(json.loads(whole.stdout))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_leaves_with_a_summary(tmp_path, jobs):
+    process = start(
+        *("--methods", "fake_methods:Slow", "--seeds", 50, "--jobs", jobs, "--out", tmp_path), session=True
+    )
+    wait_for_runs(tmp_path / FILE_NAME, 1)
+    began = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    out, words = process.communicate(timeout=30)
+    assert time.monotonic() - began < 5  # two seconds on a machine with nothing else to do
+    assert (process.returncode, out) == (130, "")
+    assert "of 50 runs are stored" in words
+    assert words.strip().endswith("the same command continues.")  # nothing else has the last word
+    assert "Traceback" not in words
+
+
+def test_two_benches_share_a_folder(tmp_path):
+    arguments = ["--methods", "fake_methods:Chance,linear-sv", "--seeds", 3, "--json", "--jobs", 1]
+    both = [start(*arguments, "--out", tmp_path) for _ in range(2)]
+    printed = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], printed
+    first, second = (numbers(json.loads(out)) for out, _ in printed)
+    assert first == second
+    with Store(tmp_path) as store:
+        store.check()
+        assert len(store.runs()) == 4
+
+
+def test_several_data_sets_are_one_list(tmp_path):
+    done = call("digits", "synthetic", "--methods", "linear-sv", "--out", tmp_path, "--jobs", 1, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert [d["dataset"] for d in json.loads(done.stdout)["settings"]] == ["digits", "synthetic"]
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys; from unseen.cli import main; main(['bench', '--help'], standalone_mode=False)"
+    check = f"{code}; print(sorted({{'numpy', 'joblib', 'rich', 'sqlite3'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.stdout.strip().endswith("[]")
+    assert "Example: unseen bench" in done.stdout
+
+
+def test_own_pictures_with_a_typed_table(run, tmp_path):
+    """Extracted features, a table of descriptions and the names of unseen classes make a bench."""
+    rng = np.random.default_rng(0)
+    names = np.array(["auk", "bee", "cat", "doe", "eel", "fox", "gnu", "hen"])
+    S, y = rng.normal(size=(8, 4)), np.repeat(np.arange(8), 12)
+    X = S[y] @ rng.normal(size=(4, 6)) + 0.2 * rng.normal(size=(96, 6))
+    np.savez(tmp_path / "zoo.npz", X=X, y=y, class_names=names)
+    rows = [f"{name},{','.join(map(str, row))}" for name, row in zip(names, S)]
+    (tmp_path / "zoo.csv").write_text("\n".join(["class,a,b,c,d", *rows]))
+    options = ["zoo.npz", "--prototypes", "zoo.csv", "--unseen", "gnu, hen", "--methods", "linear-sv"]
+    done = run("bench", *options, "--out", "zoo", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["methods"]["linear-sv"]["zsl"]["per_class"]["mean"] > 50
+    verified = run("bench", "--verify", "zoo", cwd=tmp_path)
+    assert verified.returncode == 0, verified.stderr

@@ -1,0 +1,253 @@
+"""``unseen calibrate`` from file to file: every format, every goal, every mistake."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import oracle
+from conftest import ROOT
+from unseen.calibration.curve import SeenUnseenCurve
+from unseen.cli import main
+
+NAMES = ["ant", "bee", "cow", "dog", "eel"]
+SEEN = np.array([True, True, True, False, False])
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.append(np.arange(5), rng.integers(0, 4, 60))  # few eels
+    scores = rng.normal(size=(65, 5)).round(2)
+    scores[np.arange(65), y] += 1.5
+    scores[:, SEEN] += 1.0
+    return scores, y
+
+
+@pytest.fixture
+def npz(tmp_path, problem):
+    path = tmp_path / "scores.npz"
+    np.savez(path, scores=problem[0], y=problem[1], seen=SEEN)
+    return path
+
+
+def calibrate(*arguments: object):
+    return CliRunner().invoke(main, ["calibrate", *map(str, arguments)])
+
+
+def calibrate_json(*arguments: object) -> dict:
+    done = calibrate(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_json_holds_what_brute_force_finds(npz, problem):
+    found = calibrate_json(npz)
+    for key, weights in (("per_class", "per-class"), ("per_sample", "per-sample")):
+        got = found[key]
+        best, intervals, area = oracle.seen_unseen_curve(*problem, SEEN, weights)
+        assert got["H"] == pytest.approx(best, abs=1e-10)
+        assert any(low < got["gamma"] <= high for low, high in intervals)
+        assert got["ausuc"] == pytest.approx(area, abs=1e-10)
+        at = oracle.gzsl_accuracies(*problem, SEEN, got["gamma"], weights)
+        assert (got["U"], got["S"], got["H"]) == pytest.approx(at, abs=1e-10)
+        none = oracle.gzsl_accuracies(*problem, SEEN, 0.0, weights)
+        assert got["H_uncalibrated"] == pytest.approx(none[2], abs=1e-10)
+        for number in ("gamma", "H", "U", "S", "H_uncalibrated", "ausuc"):
+            assert found[number][key] == got[number]
+    assert found["samples"] == {"seen": int(SEEN[problem[1]].sum()), "unseen": int((~SEEN[problem[1]]).sum())}
+
+
+def test_a_process_of_its_own_prints_data_to_stdout_alone(run, npz):
+    done = run("calibrate", npz, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["classes"] == {"seen": 3, "unseen": 2}
+
+
+def test_the_table_shows_both_weightings(npz):
+    done = calibrate(npz, "--bootstrap", 50)
+    assert done.exit_code == 0
+    for words in ("per class", "per sample", "A_U->Cu", "AUSUC", "95 % interval of gamma"):
+        assert words in done.stdout
+
+
+def test_every_format_gives_the_same(tmp_path, problem, npz):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    scores, y = problem
+    table = pd.DataFrame(scores, columns=NAMES)
+    table.insert(2, "y", np.array(NAMES)[y])
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    table.to_parquet(tmp_path / "scores.parquet")
+    (tmp_path / "seen.txt").write_text("ant\nbee\ncow\n\n")
+    by_name = tmp_path / "named.npz"
+    np.savez(
+        by_name, scores=scores, y=np.array(NAMES)[y], seen_classes=["cow", "ant", "bee"], class_names=NAMES
+    )
+    by_index = tmp_path / "index.npz"
+    np.savez(by_index, scores=scores, y=y, seen_classes=[0, 2, 1])
+    expected = calibrate_json(npz)
+    assert calibrate_json(tmp_path / "scores.csv", "--seen", "ant, bee,cow") == expected
+    assert calibrate_json(tmp_path / "scores.parquet", "--seen", f"@{tmp_path / 'seen.txt'}") == expected
+    assert calibrate_json(by_name) == expected
+    assert calibrate_json(by_index) == expected
+    assert calibrate_json(by_index, "--seen", "0,1,2") == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "goal"),
+    [
+        ("--min-seen", 60, "min_seen"),
+        ("--min-unseen", 30, "min_unseen"),
+        ("--unseen-share", 0.1, "unseen_share"),
+    ],
+)
+def test_goals_reach_the_curve(npz, problem, option, value, goal):
+    curve = SeenUnseenCurve.from_scores(*problem, SEEN)
+    assert calibrate_json(npz, option, value)["per_class"]["gamma"] == curve.best(**{goal: value}).gamma
+
+
+def test_bootstrap_intervals_are_in_the_json(npz):
+    got = calibrate_json(npz, "--bootstrap", 200)["per_sample"]
+    for name in ("H", "ausuc", "gamma"):
+        low, high = got["confidence_95"][name]
+        assert low <= high
+
+
+def test_apply_writes_what_gamma_predicts(npz, problem, tmp_path):
+    out = tmp_path / "calibrated.npz"
+    found = calibrate_json(npz, "--apply", out, "--weights", "per-sample")
+    with np.load(out) as archive:
+        assert archive["gamma"] == found["per_sample"]["gamma"]
+        biased = problem[0] - archive["gamma"] * SEEN
+        np.testing.assert_array_equal(archive["predicted"], biased.argmax(axis=1))
+
+
+def test_absent_classes_are_named(tmp_path):
+    path = tmp_path / "scores.npz"
+    np.savez(path, scores=np.eye(4), y=[0, 2, 0, 2], seen=[1, 1, 0, 0], class_names=["a", "b", "c", "d"])
+    done = calibrate(path, "--json")
+    assert json.loads(done.stdout)["absent_classes"] == ["b", "d"]
+    assert "2 of 4 classes have no sample and are left out of the means: b, d" in done.stderr
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "html"])
+def test_plots_are_written(npz, tmp_path, ending):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("plotly")
+    path = tmp_path / f"curve.{ending}"
+    assert calibrate(npz, "--plot", path).exit_code == 0
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!DOCTYPE html>"}[ending]
+    assert path.read_bytes().startswith(start)
+
+
+def savez(**changed: object):
+    """Write a good file with some arrays changed; None leaves one out."""
+
+    def write(path):
+        content = {"scores": np.eye(4), "y": np.arange(4), "seen": np.array([True, True, False, False])}
+        np.savez(path, **{key: value for key, value in (content | changed).items() if value is not None})
+
+    return write
+
+
+BAD_FILES = {
+    "scores with one dimension": (savez(scores=np.zeros(4)), "scores has shape (4,)"),
+    "no sample": (savez(scores=np.zeros((0, 4)), y=np.zeros(0, int)), "scores has shape (0, 4)"),
+    "scores that are words": (savez(scores=np.full((4, 4), "x")), "expected numbers"),
+    "NaN": (savez(scores=np.full((4, 4), np.nan)), "scores[0, 0] is NaN"),
+    "y too short": (savez(y=np.arange(3)), "y has shape (3,)"),
+    "y outside the classes": (savez(y=np.array([0, 1, 2, 4])), "y names class '4'"),
+    "y with fractions": (savez(y=np.array([0, 1, 2, 2.5])), "y has shape (4,) and type float64"),
+    "no unseen sample": (savez(y=np.zeros(4, int)), "No sample belongs to unseen classes"),
+    "no seen sample": (savez(y=np.full(4, 3)), "No sample belongs to seen classes"),
+    "no unseen class": (savez(seen=np.ones(4, bool)), "No sample belongs to unseen classes"),
+    "seen too long": (savez(seen=np.ones(5, bool)), "seen has shape (5,)"),
+    "seen as indices": (savez(seen=np.array([0, 1, 2, 3])), "Save class indices or names as seen_classes"),
+    "seen missing": (savez(seen=None), "does not say which classes were seen"),
+    "unknown seen class": (savez(seen=None, seen_classes=np.array([7])), "seen_classes names class '7'"),
+    "y missing": (savez(y=None), "has no 'y'"),
+    "names too few": (savez(class_names=np.array(["a"])), "class_names has shape (1,)"),
+    "names twice": (savez(class_names=np.array(["a", "a", "b", "c"])), "a name twice"),
+    "pickled array": (savez(y=np.array([{}, 1, 2, 3], dtype=object)), "pickled objects"),
+    "pickle": (lambda path: path.write_bytes(pickle.dumps({"scores": 1})), "not a whole .npz"),
+    "one array": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), "not a whole .npz"),
+    "empty": (lambda path: path.write_bytes(b""), "not a whole .npz"),
+    "missing": (lambda path: None, "is missing"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_are_one_clear_line(tmp_path, name):
+    write, message = BAD_FILES[name]
+    path = tmp_path / "scores.npz"
+    write(path)
+    done = calibrate(path)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_cut_file_is_one_clear_line(tmp_path, npz):
+    whole = npz.read_bytes()
+    for cut in (10, len(whole) // 2, len(whole) - 10):
+        path = tmp_path / "cut.npz"
+        path.write_bytes(whole[:cut])
+        assert calibrate(path).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,y\n1,2,a\n3,x,b\n", "line 3, column 'b' is 'x'"),
+        ("a,b\n1,2\n", "has no column 'y'"),
+        ("a,b,y\n1,2,c\n", "y names class 'c'"),
+        ("a,b,y\n1,2\n", "line 2 has 2 columns"),
+        ("a,b,y\n", "no rows"),
+    ],
+)
+def test_bad_tables_are_one_clear_line(tmp_path, text, message):
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    done = calibrate(path, "--seen", "a")
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--plot", "curve.gif"], "expected .png, .svg, .pdf, .html"),
+        (["--plot", "nowhere/curve.png"], "there is no folder"),
+        (["--apply", "out.csv"], "expected .npz"),
+        (["--min-seen", "101"], "min_seen=101"),
+        (["--min-seen", "50", "--unseen-share", "0.5"], "expected one goal"),
+        (["--seen", "@nothing.txt"], "cannot be read"),
+    ],
+)
+def test_bad_options_are_one_clear_line(npz, arguments, message):
+    done = calibrate(npz, *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_an_unknown_ending_is_refused(tmp_path):
+    done = calibrate(tmp_path / "scores.xlsx")
+    assert done.exit_code == 2
+    assert "expected one of .npz, .csv, .parquet" in done.stderr
+
+
+def test_the_documentation_is_what_happens(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    text = (ROOT / "docs" / "calibration.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
+    command, printed = re.search(r"```console\n\$ unseen calibrate (.*?)\n(.*?)```", text, re.DOTALL).groups()
+    assert calibrate(*command.split()).stdout == printed

@@ -1,0 +1,194 @@
+"""What ``unseen inspect`` says, in numbers and in words."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import small_data as small
+from unseen.cli import main
+from unseen.datasets import load
+from unseen.datasets.inspection import class_variance, describe, split_statistics
+from unseen.datasets.splits import PARTS, make_split
+
+# the rows of the paper's table for CUB: samples of every part
+PROPOSED = [
+    (3760, 940, 1175, 2357, 589, 2967),
+    (3760, 940, 1175, 2357, 589, 2967),
+    (3806, 951, 1189, 2300, 575, 2967),
+]
+STANDARD = [
+    (3773, 943, 1178, 2369, 592, 2933),
+    (3798, 949, 1186, 2338, 584, 2933),
+    (3784, 946, 1182, 2355, 588, 2933),
+]
+
+
+def inspect(*arguments: object) -> str:
+    result = CliRunner().invoke(main, ["inspect", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def facts(*arguments: object) -> dict:
+    return json.loads(inspect(*arguments, "--json"))
+
+
+def rows(table: list[dict]) -> list[tuple[int, ...]]:
+    return [tuple(row[part] for part in PARTS) for row in table]
+
+
+# ---- numbers -------------------------------------------------------------------------------------------
+
+
+def test_variances_add_up_to_the_variance_of_all():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 9000)
+    X = (rng.standard_normal((5, 3))[y] + rng.standard_normal((9000, 3)) + 1000).astype(np.float32)
+    variance = class_variance(X, y)
+    total = X.astype(float).var(axis=0).sum()
+    assert variance["intra"] + variance["inter"] == pytest.approx(total)
+    literal = sum(((X[y == c] - X[y == c].mean(0, dtype=float)) ** 2).sum() for c in range(5)) / len(X)
+    assert variance["intra"] == pytest.approx(literal)
+
+
+def test_statistics_count_every_sample_once():
+    data = load("digits")
+    for row in split_statistics(make_split(data)):
+        assert sum(row[part] for part in PARTS) == len(data.y)
+        assert row["classes"]["train"] + row["classes"]["val"] + row["classes"]["test"] == 10
+
+
+def test_description_is_plain_and_complete():
+    found = describe(load("digits"))
+    assert found == json.loads(json.dumps(found)) | {"attribute_names": found["attribute_names"]}
+    assert (found["samples"], found["features"], found["attributes"]) == (1797, 64, 7)
+    assert (found["classes"], found["seen_classes"], found["unseen_classes"]) == (10, 7, 3)
+    assert found["feature_range"]["min"] == 0 and found["feature_range"]["max"] == 16
+    assert found["samples_per_class"] == {"min": 174, "median": 180.5, "max": 183}
+    assert found["missing"] == [] and found["nan"] == 0
+
+
+# ---- the command -----------------------------------------------------------------------------------------
+
+
+def test_text_says_what_a_person_wants_to_know():
+    text = inspect("digits")
+    for words in (
+        "samples            1797",
+        "10: 7 seen, 3 unseen",
+        "intra-class",
+        "seen_test_train",
+        "val3",
+    ):
+        assert words in text
+
+
+def test_inspect_has_digits_as_default_and_an_example():
+    assert inspect() == inspect("digits")
+    assert "unseen inspect digits" in inspect("--help")
+
+
+def test_extracted_features_say_that_descriptions_are_missing(tmp_path):
+    path = small.write_npz(tmp_path / "x.npz", drop=["prototypes", "unseen_classes"])
+    found = facts(path)
+    assert found["samples"] == 90 and found["classes"] == 9 and found["attributes"] == 0
+    assert "--prototypes FILE.csv" in found["missing"][0]
+    assert "no unseen classes" in found["missing"][1]
+    assert found["variance"]["intra"] > 0
+    assert "Missing\n- There are no class descriptions" in inspect(path)
+
+
+def test_a_table_and_names_complete_them(tmp_path):
+    path = small.write_npz(tmp_path / "x.npz", drop=["prototypes", "unseen_classes"])
+    table = small.write_prototypes(tmp_path / "classes.csv")
+    names = ",".join(small.CLASS_NAMES[c] for c in small.UNSEEN)
+    found = facts(path, "--prototypes", table, "--unseen-classes", names)
+    assert found["missing"] == [] and found["unseen_classes"] == 3
+    assert found["attribute_names"] == ["red", "blue", "big", "small"]
+
+
+def test_classes_without_samples_are_enough_to_fit(tmp_path):
+    X, y, _ = small.arrays()
+    keep = ~np.isin(y, small.UNSEEN)
+    found = facts(small.write_npz(tmp_path / "x.npz", drop=["unseen_classes"], X=X[keep], y=y[keep]))
+    assert "enough to fit and predict" in found["missing"][0]
+
+
+def test_equal_descriptions_are_pointed_out(tmp_path):
+    S = small.arrays()[2]
+    S[5] = S[2]
+    found = facts(small.write_npz(tmp_path / "x.npz", prototypes=S))
+    assert "'007.bird' and '004.bird' have the same description" in found["missing"][0]
+
+
+def test_missing_features_are_described_as_far_as_the_files_go(tmp_path):
+    folder = small.write_xlsa17(tmp_path / "B")
+    found = facts(folder, "--features", "res50")
+    assert found["samples"] == 90 and found["features"] is None
+    assert found["split"] == {"train": 48, "test_seen": 12, "test_unseen": 30}
+    assert found["splits"][0]["classes"] == dict(zip(PARTS, (4, 4, 4, 2, 2, 3)))
+    assert found["splits"][0]["train"] is None and found["splits"][0]["test"] == 30
+    assert "unknown" in inspect(folder, "--features", "res50")
+
+
+def test_files_are_named_with_checksum_and_date(tmp_path):
+    folder = small.write_xlsa17(tmp_path / "B")
+    [splits, features] = facts(folder)["files"]
+    assert splits["file"].endswith("att_splits.mat") and len(splits["sha256"]) == 64
+    assert splits["known"] == "unknown version"
+    assert features["created"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        (
+            {"X": np.full((90, 5), np.nan)},
+            "450 value(s) that are NaN or infinite; the first is nan at sample 0",
+        ),
+        ({"unseen_classes": np.array([0])}, "Only class '009.bird' is unseen"),
+        ({"y": np.array([object()])}, "pickled objects, which are never loaded"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(tmp_path, changes, match):
+    result = CliRunner().invoke(main, ["inspect", str(small.write_npz(tmp_path / "bad.npz", **changes))])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert match in result.stderr
+    assert result.stdout == ""
+
+
+def test_the_command_itself_ends_with_2(run, tmp_path):
+    done = run("inspect", tmp_path / "gone.npz")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {tmp_path / 'gone.npz'} is missing.\n"
+
+
+# ---- the paper's table -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("split_dir", "expected"), [("CUB", PROPOSED), ("standard_split/CUB", STANDARD)])
+def test_the_papers_rows(real_data, split_dir, expected):
+    data = load(real_data / "xlsa17/CUB", features="res50", split_dir=real_data / "xlsa17" / split_dir)
+    for rule in ("paper", real_data / "paper_splits/CUB.csv"):
+        found = split_statistics(make_split(data, rule=rule))
+        assert rows(found) == expected
+        assert all(row["classes"] == dict(zip(PARTS, (100, 100, 100, 50, 50, 50))) for row in found)
+
+
+def test_the_command_prints_the_papers_rows(real_data):
+    found = facts(real_data / "xlsa17/CUB", "--features", "res50", "--split-rule", "paper")
+    assert rows(found["splits"]) == PROPOSED
+
+
+@pytest.mark.parametrize("name", ["CUB", "AWA2", "SUN", "APY"])
+def test_the_published_split_is_recognised(real_data, name):
+    found = facts(real_data / "xlsa17" / name, "--features", "none")
+    assert found["files"][0]["known"] == f"{name}, proposed split version 2.0"
+    assert found["files"][0]["created"].endswith("2019")
+    assert len(found["splits"]) == 3
+    assert "Download" in found["missing"][0]

@@ -1,0 +1,69 @@
+"""The same seed gives the same bits: again, in another process, with any number of jobs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unseen.benchmark.experiment import Setting
+from unseen.benchmark.runner import plan, run_bench
+from unseen.benchmark.store import Store
+from unseen.datasets import load
+from unseen.datasets.splits import make_split
+from unseen.methods import METHODS, find_method
+from unseen.selection.search import GZSLClassifierCV
+
+
+@pytest.fixture(scope="module")
+def setting():
+    data = load("synthetic", n_samples=400, n_features=40, n_classes=16, n_attributes=10, random_state=3)
+    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
+    return Setting(data, make_split(data), asked)
+
+
+def search(setting: Setting, method: str, **options) -> GZSLClassifierCV:
+    found = find_method(method)
+    model = found(setting.dataset.prototypes, **({"random_state": 7} if found.stochastic else {}))
+    train = setting.split.train
+    selection = GZSLClassifierCV(model, cv=setting.split.cv(), **options)
+    return selection.fit(setting.dataset.X[train], setting.dataset.y[train])
+
+
+def bits(model: GZSLClassifierCV) -> dict[str, bytes]:
+    """Return everything that was learnt and chosen, to the bit."""
+    arrays = {name: getattr(model, name) for name in ("coef_", "intercept_", "gamma_", "gamma_zsl_")}
+    arrays |= {f"zsl {name}": getattr(model.estimator_zsl_, name) for name in ("coef_", "intercept_")}
+    arrays |= {name: column for name, column in model.cv_results_.items() if name != "params"}
+    return {name: np.asarray(array).tobytes() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_bits(setting, method):
+    first = search(setting, method)
+    assert bits(search(setting, method)) == bits(first)
+    # folds at the same time, in threads
+    from joblib import parallel_config
+
+    with parallel_config("threading"):
+        assert bits(search(setting, method, n_jobs=3)) == bits(first)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if find_method(name).stochastic])
+def test_another_seed_gives_other_bits(setting, method):
+    train = setting.split.train
+    X, y = setting.dataset.X[train], setting.dataset.y[train]
+    models = [find_method(method)(setting.dataset.prototypes, random_state=seed).fit(X, y) for seed in (0, 1)]
+    assert not np.array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_all_methods_give_the_same_numbers_with_one_job_and_with_two(setting, tmp_path):
+    """Other processes, other order: every stored digit is the same but for the times."""
+    tasks = plan([setting], list(METHODS), 2)
+    found = []
+    for jobs in (1, 2):
+        with Store(tmp_path / str(jobs), create=True) as store:
+            assert run_bench(tasks, store, jobs=jobs, quiet=True).failures == []
+            results = {run.key: store.result(run.key) for run, _ in store.runs()}
+        found.append({key: {**result, "seconds": None} for key, result in results.items()})
+    assert len(found[0]) == 4 + 2 * 4
+    assert found[0] == found[1]

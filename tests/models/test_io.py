@@ -1,0 +1,199 @@
+"""Model files: what goes in comes out, bit by bit, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from unseen import GZSLClassifierCV, LinearSV
+from unseen.base import ZeroShotClassifier
+from unseen.datasets import load as load_data
+from unseen.datasets.prototypes import Prototypes
+from unseen.errors import UnseenError
+from unseen.methods import METHODS, find_method
+from unseen.models.io import FORMAT, VERSION, _checksum, load, read_card, save
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "data"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_data("synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=6, random_state=1)
+
+
+def fitted(name: str, data, **params) -> ZeroShotClassifier:
+    kind = find_method(name)
+    if kind.stochastic:
+        params["random_state"] = 0
+    seen = data.seen[data.y]
+    return kind(data.prototypes, **params).fit(data.X[seen], data.y[seen])
+
+
+def chosen(data, named: bool = False, **grid) -> GZSLClassifierCV:
+    seen = data.seen[data.y]
+    names = np.array(data.class_names)
+    S = Prototypes(names, (), data.prototypes) if named else data.prototypes
+    y = names[data.y] if named else data.y
+    return GZSLClassifierCV(LinearSV(S), grid or None).fit(data.X[seen], y[seen])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_comes_back_bit_by_bit(tmp_path, data, name):
+    model = fitted(name, data, alpha=0.01)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert type(again) is type(model)
+    assert {k: v for k, v in again.get_params().items() if k != "prototypes"} == {
+        k: v for k, v in model.get_params().items() if k != "prototypes"
+    }
+    np.testing.assert_array_equal(again.similarity(data.X), model.similarity(data.X))
+    assert set(vars(model)) - set(vars(again)) <= {"moments_"}  # the sums stay behind
+    # adding a class and fitting again do the same as with the original
+    new = np.random.default_rng(3).normal(size=(2, 6))
+    np.testing.assert_array_equal(
+        again.add_classes(new).similarity(data.X), model.add_classes(new).similarity(data.X)
+    )
+
+
+def test_a_loaded_method_can_be_fitted_again(tmp_path, data):
+    model = fitted("linear-vs", data)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m").fit(data.X[data.seen[data.y]], data.y[data.seen[data.y]])
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_selection_comes_back_whole(tmp_path, data, named):
+    model = chosen(data, named)
+    save(model, tmp_path / "m", card={"data": "birds", "samples": np.int64(3)})
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.similarity(data.X), model.similarity(data.X))
+    np.testing.assert_array_equal(again.predict(data.X), model.predict(data.X))
+    np.testing.assert_array_equal(again.classes_, model.classes_)
+    np.testing.assert_array_equal(again.intercept_, model.intercept_)
+    assert set(vars(model)) - set(vars(again)) <= {"moments_"}  # the sums stay behind
+    assert again.gamma_ == model.gamma_ and again.best_params_ == model.best_params_
+    assert again.curve_.at(again.gamma_) == model.curve_.at(model.gamma_)
+    assert again.curve_.ausuc == model.curve_.ausuc
+    np.testing.assert_array_equal(again.cv_results_["mean_h"], model.cv_results_["mean_h"])
+    np.testing.assert_array_equal(again.estimator_zsl_.coef_, model.estimator_zsl_.coef_)
+    assert read_card(tmp_path / "m") == {"data": "birds", "samples": 3}
+
+
+def test_one_estimator_stays_one(tmp_path, data):
+    model = chosen(data, alpha=[0.1])
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.estimator_zsl_ is again.estimator_
+    S = np.zeros((1, 6))
+    np.testing.assert_array_equal(again.add_classes(S).coef_, model.add_classes(S).coef_)
+
+
+class Own(LinearSV):
+    """Somebody else's method."""
+
+
+def test_a_file_cannot_name_code_to_run(tmp_path, data, monkeypatch):
+    model = Own(data.prototypes).fit(data.X, data.y)
+    save(model, tmp_path / "m")
+    with pytest.raises(UnseenError, match=r"not part of unseen.*method=ThatClass"):
+        load(tmp_path / "m")
+    assert type(load(tmp_path / "m", method=Own)) is Own
+
+
+def test_parameters_that_are_no_words_or_numbers(tmp_path, data):
+    model = LinearSV(data.prototypes).fit(data.X, data.y).set_params(alpha=object())
+    with pytest.raises(UnseenError, match=r"Cannot save parameters\['alpha'\]"):
+        save(model, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- what is refused
+
+
+def rewrite(path: Path, **header: str | None) -> None:
+    """Change the header of a model file."""
+    with safe_open(path, framework="numpy") as file:
+        metadata = {**file.metadata(), **header}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file(tensors, path, {name: value for name, value in metadata.items() if value is not None})
+
+
+class Danger:
+    """A pickle that would leave a trace if anybody opened it."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("trace"),)
+
+
+def test_a_pickle_is_not_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("m").write_bytes(pickle.dumps(Danger()))
+    with pytest.raises(UnseenError, match="not a model file"):
+        load("m")
+    assert not Path("trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda path: path.unlink(), "There is no model file"),
+        (lambda path: path.write_bytes(b""), "not a model file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "not a model file"),
+        (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(200)), "not a model file"),
+        (lambda path: save_file({"a": np.eye(2)}, path), "not a model of unseen"),
+        (lambda path: rewrite(path, version="2"), "reads up to 1. Update"),
+        (lambda path: rewrite(path, version="new"), "not a model of unseen"),
+        (lambda path: rewrite(path, model='{"model": {}}'), "damaged"),
+        (lambda path: rewrite(path, sha256=None), "damaged"),
+    ],
+)
+def test_anything_else_is_refused(tmp_path, data, change, message):
+    path = tmp_path / "m"
+    save(fitted("linear-sv", data), path)
+    change(path)
+    with pytest.raises(UnseenError, match=message):
+        load(path)
+
+
+def test_an_incomplete_model_is_refused(tmp_path):
+    text = json.dumps({"model": {"method": "sae", "params": {"lambda": 3}, "fitted": {}}})
+    save_file(
+        {}, tmp_path / "m", {"format": FORMAT, "version": "1", "model": text, "sha256": _checksum(text, {})}
+    )
+    with pytest.raises(UnseenError, match=r"not a complete model.*lambda"):
+        load(tmp_path / "m")
+
+
+def test_a_flipped_bit_is_noticed(tmp_path, data):
+    path = tmp_path / "m"
+    save(fitted("linear-sv", data), path)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UnseenError, match="damaged"):
+        load(path)
+
+
+# ---- files of every version keep loading
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("model-v*.safetensors")), ids=lambda path: path.stem)
+def test_files_of_older_versions_load(path):
+    expected = json.loads(path.with_suffix(".json").read_text())
+    model = load(path)
+    assert model.classes_.tolist() == expected["classes"]
+    np.testing.assert_allclose(model.similarity(expected["X"]), expected["scores"], rtol=1e-12)
+    assert read_card(path) == expected["card"]
+
+
+def test_every_version_has_an_example():
+    assert {path.stem for path in EXAMPLES.glob("model-v*.safetensors")} == {
+        f"model-v{version}" for version in range(1, VERSION + 1)
+    }

@@ -1,0 +1,159 @@
+"""Predictions in blocks, whatever form the features have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from unseen import LinearSV
+from unseen.datasets import load
+from unseen.datasets.prototypes import Prototypes
+from unseen.errors import UnseenError
+from unseen.models.prediction import open_samples, predict_tables, write_csv, write_parquet
+
+N, WIDTH = 9000, 6  # more than two blocks
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(N, WIDTH)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def model(X) -> LinearSV:
+    names = np.array(["jay", "owl", "tit", "wren"])
+    S = Prototypes(names, (), np.random.default_rng(1).normal(size=(4, 3)))
+    return LinearSV(S).fit(X[:50], names[np.arange(50) % 2])
+
+
+def write_folder(path: Path, X: np.ndarray) -> None:
+    path.mkdir()
+    np.save(path / "features.npy", X)
+
+
+WRITERS = {
+    "x.npy": lambda path, X: np.save(path, X),
+    "fortran.npy": lambda path, X: np.save(path, np.asfortranarray(X)),
+    "x.npz": lambda path, X: np.savez(path, X=X),
+    "packed.npz": lambda path, X: np.savez_compressed(path, X=X),
+    "fortran.npz": lambda path, X: np.savez(path, X=np.asfortranarray(X)),
+    "double.npz": lambda path, X: np.savez(path, X=X.astype(np.float64)),
+    "folder": write_folder,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_form_gives_the_same_predictions(tmp_path, X, model, name):
+    WRITERS[name](tmp_path / name, X)
+    samples = open_samples(tmp_path / name)
+    assert samples.shape == (N, WIDTH)
+    tables = list(predict_tables(model, samples, top=1))
+    assert len(tables) > 2
+    assert [c for table in tables for c in table["class"]] == model.predict(X).tolist()
+    assert [i for table in tables for i in table["sample"]] == list(range(N))
+    scores = np.concatenate([table["score"] for table in tables])
+    np.testing.assert_allclose(scores, model.similarity(X).max(axis=1), rtol=1e-5, atol=1e-6)
+
+
+def test_half_precision_and_integers_are_numbers_too(tmp_path, X, model):
+    for kind in (np.float16, np.int8, np.uint8):
+        rows = (10 * X[:20]).astype(np.int8).astype(kind)
+        np.savez(tmp_path / "x.npz", X=rows)
+        (table,) = predict_tables(model, open_samples(tmp_path / "x.npz"))
+        assert table["class"] == model.predict(rows.astype(np.float32)).tolist()
+
+
+def test_names_of_pictures_and_data_sets(tmp_path, X, model):
+    np.savez(tmp_path / "x.npz", X=X[:2], files=np.array(["a.jpg", "b.jpg"]))
+    (table,) = predict_tables(model, open_samples(tmp_path / "x.npz"))
+    assert table["file"] == ["a.jpg", "b.jpg"]
+    assert open_samples("digits").shape == load("digits").X.shape
+
+
+def test_classes_are_ranked(X, model, tmp_path):
+    np.save(tmp_path / "x.npy", X[:300])
+    (table,) = predict_tables(model, open_samples(tmp_path / "x.npy"), top=99)
+    scores = model.similarity(X[:300])
+    order = np.argsort(-scores, axis=1, kind="stable")
+    for rank in range(4):
+        suffix = f"_{rank + 1}" if rank else ""
+        assert table[f"class{suffix}"] == model.classes_[order[:, rank]].tolist()
+        expected = ["seen" if model.seen_[c] else "unseen" for c in order[:, rank]]
+        assert table[f"kind{suffix}"] == expected
+    assert "class_5" not in table
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path, model):
+    n = 400_000  # ten megabytes
+    np.savez(tmp_path / "x.npz", X=np.ones((n, WIDTH), dtype=np.float32))
+    tracemalloc.start()
+    count = sum(len(table["class"]) for table in predict_tables(model, open_samples(tmp_path / "x.npz"), 1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == n and peak < 4e6
+
+
+def nan_at(row: int):
+    def write(path: Path, X: np.ndarray) -> None:
+        X = X.copy()
+        X[row, 2] = np.nan
+        np.savez(path, X=X)
+
+    return write
+
+
+def cut_short(path: Path, X: np.ndarray) -> None:
+    """An archive that is whole, with an array that is not."""
+    content = io.BytesIO()
+    np.save(content, X)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("X.npy", content.getvalue()[:-10])
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda path, X: np.savez(path, X=X[:, :5]), "5 features per sample, but the model takes 6"),
+        (lambda path, X: np.savez(path, Y=X), "no array X"),
+        (lambda path, X: np.savez(path, X=X[:0]), "holds no sample"),
+        (lambda path, X: np.savez(path, X=X[0]), "expected \\(samples, features\\)"),
+        (lambda path, X: np.savez(path, X=X.astype(str)), "type <U"),
+        (lambda path, X: np.savez(path, X=X.astype(object)), "pickled objects"),
+        (nan_at(5000), "nan at sample 5000, feature 2"),
+        (cut_short, "announces shape"),
+        (lambda path, X: path.write_bytes(b"no zip"), "not a whole .npz"),
+        (lambda path, X: None, "is missing"),
+    ],
+)
+def test_features_that_cannot_be_used(tmp_path, X, model, write, message):
+    write(tmp_path / "x.npz", X)
+    with pytest.raises(UnseenError, match=message):
+        list(predict_tables(model, open_samples(tmp_path / "x.npz")))
+
+
+def test_arrays_that_cannot_be_read(tmp_path):
+    (tmp_path / "x.npy").write_bytes(b"no array")
+    for name in ("x.npy", "absent.npy", "absent"):
+        with pytest.raises(UnseenError):
+            open_samples(tmp_path / name)
+
+
+def test_csv_and_parquet_hold_the_same(tmp_path, X, model):
+    np.save(tmp_path / "x.npy", X)
+    text = io.StringIO()
+    write_csv(predict_tables(model, open_samples(tmp_path / "x.npy"), 2), text)
+    write_parquet(predict_tables(model, open_samples(tmp_path / "x.npy"), 2), tmp_path / "p.parquet")
+    rows = list(csv.DictReader(io.StringIO(text.getvalue())))
+    table = pyarrow.parquet.read_table(tmp_path / "p.parquet").to_pylist()
+    assert len(rows) == len(table) == N
+    assert list(rows[0]) == ["sample", "class", "score", "kind", "class_2", "score_2", "kind_2"]
+    for row, other in zip(rows[::1000], table[::1000]):
+        assert row["class"] == other["class"] and row["kind_2"] == other["kind_2"]
+        assert float(row["score"]) == pytest.approx(other["score"], rel=1e-5)

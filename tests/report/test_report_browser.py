@@ -1,0 +1,166 @@
+"""The report in a real browser: what people see follows what they do, and nothing leaves the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unseen.benchmark.experiment import Setting
+from unseen.benchmark.protocol import TestSamples as Samples
+from unseen.benchmark.protocol import evaluate_run, make_run
+from unseen.benchmark.store import Store
+from unseen.methods import find_method
+from unseen.report import write_report
+from unseen.selection.search import GZSLClassifierCV
+
+EVIL = '<script>window.harm = 1</script><img src=x onerror="window.harm = 1">'
+METHODS = ("linear-vs", "eszsl", "sae")
+
+
+@pytest.fixture(scope="module")
+def setting():
+    return Setting.load("digits")
+
+
+@pytest.fixture(scope="module")
+def path(setting, tmp_path_factory):
+    """The report of three methods on digits, where a class carries a name that tries to be code."""
+    folder = tmp_path_factory.mktemp("run")
+    names = [EVIL, *setting.description["class_names"][1:]]
+    with Store(folder, create=True) as store:
+        store.add_setting(setting.key, {**setting.description, "class_names": names})
+        for method in METHODS:
+            store.add_result(make_run(setting, method, 0), evaluate_run(setting, method, 0))
+    return write_report(folder)
+
+
+@pytest.fixture
+def page(browser, path: Path):
+    """The open report; afterwards: no error in the console, no request to anywhere."""
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    troubles: list[str] = []
+    page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("request", lambda request: request.url != path.as_uri() and troubles.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_selector("[data-chart=gain] .main-svg")
+    yield page
+    page.close()
+    assert not troubles
+
+
+@pytest.fixture(scope="module")
+def curve(setting):
+    """The seen-unseen curve of ESZSL, computed in Python, and its score maxima."""
+    data, train = setting.dataset, setting.split.train
+    model = GZSLClassifierCV(find_method("eszsl")(data.prototypes), cv=setting.split.cv())
+    samples = Samples(setting)
+    maxima = samples.maxima(model.fit(data.X[train], data.y[train]).estimator_)
+    return samples.curves(maxima)["per_class"], maxima.flips, samples.is_seen
+
+
+def choose(page, name):
+    page.get_by_text(name, exact=True).and_(page.locator(".choose span")).click()
+    page.locator("[data-chart=trade]").scroll_into_view_if_needed()
+    page.wait_for_selector("[data-chart=trade] .main-svg")
+
+
+def shown(page, *names):
+    return [page.locator(f"[data-out='{name}']").inner_text() for name in names]
+
+
+def point(page):
+    return page.evaluate(
+        "() => { const last = document.querySelector('[data-chart=trade]').data.at(-1);"
+        " return [last.x[0], last.y[0]]; }"
+    )
+
+
+def set_slider(page, k):
+    page.locator("[data-in=slider]").fill(str(k))
+    return float(page.locator("[data-in=gamma]").input_value())
+
+
+def test_the_slider_shows_the_numbers_of_the_python_curve(page, curve):
+    curve, flips, is_seen = curve
+    choose(page, "ESZSL")
+    for k in np.linspace(0, len(curve.breakpoints), 9).astype(int):
+        gamma = set_slider(page, k)
+        expected = curve.at(gamma)
+        assert [float(text) for text in shown(page, "U", "S", "H")] == pytest.approx(expected, abs=0.0501)
+        assert point(page) == pytest.approx(expected[:2], abs=1e-3)
+        unseen = [int(np.sum(flips[rows] < gamma)) for rows in (is_seen, ~is_seen)]
+        cells = shown(page, "seen-unseen", "unseen-unseen")
+        assert [int(cell.split()[0].replace(",", "")) for cell in cells] == unseen
+
+
+def test_the_arrow_keys_move_gamma_step_by_step(page):
+    choose(page, "SAE")
+    before = point(page)
+    page.locator("[data-in=slider]").focus()
+    page.keyboard.press("ArrowRight")
+    assert point(page) != before
+    page.keyboard.press("ArrowLeft")
+    assert point(page) == before
+    assert "harmonic mean" in page.locator("[data-in=slider]").get_attribute("aria-valuetext")
+
+
+def test_a_typed_gamma_and_the_buttons_move_the_point(page, curve):
+    curve = curve[0]
+    choose(page, "ESZSL")
+    page.locator("[data-in=gamma]").fill("0.1")
+    assert float(shown(page, "H")[0]) == pytest.approx(curve.at(0.1)[2], abs=0.0501)
+    page.get_by_role("button", name="No calibration").click()
+    assert float(shown(page, "U")[0]) == pytest.approx(curve.at(0.0)[0], abs=0.0501)
+    page.get_by_role("button", name="Best on test").click()
+    assert float(shown(page, "H")[0]) == pytest.approx(curve.h, abs=0.0501)
+
+
+def column(page, table, index):
+    return page.locator(f"{table} tbody tr > :nth-child({index})").all_inner_texts()
+
+
+def test_tables_sort_by_number_and_by_name_and_keep_the_average_below(page):
+    table = "figure:nth-of-type(1) table"
+    page.locator(f"{table} thead button").nth(1).click()
+    values = [float(text.split()[0]) for text in column(page, table, 2)]
+    assert values == sorted(values, reverse=True)
+    assert page.locator(f"{table} thead th").nth(1).get_attribute("aria-sort") == "descending"
+    page.locator(f"{table} thead button").nth(1).press("Enter")
+    assert [float(text.split()[0]) for text in column(page, table, 2)] == values[::-1]
+    page.locator(f"{table} thead button").first.click()
+    assert column(page, table, 1) == ["ESZSL", "Linear V→S", "SAE"]
+    assert page.locator(f"{table} tfoot th").inner_text() == "average"
+
+
+def test_classes_come_with_the_worst_first_and_their_names_are_only_text(page):
+    accuracies = [float(text) for text in column(page, "table.classes", 4)]
+    assert accuracies == sorted(accuracies)
+    assert EVIL in column(page, "table.classes", 1)
+    assert page.evaluate("window.harm") is None
+
+
+def test_a_table_is_copied_in_the_format_of_the_button(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy LaTeX").first.click()
+    page.wait_for_selector("#said:not(:empty)", state="attached")
+    assert r"\begin{tabular}" in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_a_phone_never_scrolls_sideways(page):
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_dark_mode_follows_the_system_and_the_button(page):
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector("html[data-theme=dark]")
+    page.get_by_role("button", name="Light").click()
+    page.wait_for_selector("html[data-theme=light]")
+
+
+def test_printing_draws_every_chart(page):
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("Array.from(document.querySelectorAll('[data-chart]')).every(place => place.data)")

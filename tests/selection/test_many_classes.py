@@ -1,0 +1,132 @@
+"""Thousands of classes: block products, the best few without a full sort, no classes x classes array."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_array_equal
+
+from unseen import GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve
+from unseen._core import blocks
+from unseen._core.blocks import score_blocks, top_columns
+from unseen.benchmark.experiment import Setting
+from unseen.benchmark.protocol import class_table, evaluate_run
+from unseen.benchmark.store import Run, Store
+from unseen.benchmark.summary import summaries
+from unseen.datasets import load
+from unseen.datasets.splits import make_split
+from unseen.report import write_report
+from unseen.selection.evaluation import score_maxima
+
+N_CLASSES = 2000
+SQUARE = N_CLASSES**2 * 4  # bytes of a classes x classes array, even in float32
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    scores=arrays(np.float32, st.tuples(st.integers(1, 6), st.integers(1, 9)), elements=st.integers(-3, 3)),
+    data=st.data(),
+)
+def test_the_best_few_are_those_of_a_full_stable_sort(scores, data):
+    k = data.draw(st.integers(1, scores.shape[1]))
+    assert_array_equal(top_columns(scores, k), np.argsort(-scores, axis=1, kind="stable")[:, :k])
+
+
+@pytest.mark.parametrize("n_classes", [1, 200, 20_000, 10**7])
+def test_blocks_cover_all_rows_and_hold_few_scores(n_classes):
+    blocks = list(score_blocks(10_000, n_classes))
+    assert_array_equal(np.concatenate([np.arange(b.start, b.stop) for b in blocks]), np.arange(10_000))
+    longest = max(b.stop - b.start for b in blocks)
+    assert longest * n_classes <= blocks.SCORES or longest == 64
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A data set whose classes outnumber everything else about it."""
+    return load(
+        "synthetic",
+        n_samples=5 * N_CLASSES,
+        n_features=24,
+        n_classes=N_CLASSES,
+        n_attributes=16,
+        random_state=0,
+    )
+
+
+def peak(job):
+    """Return what a job allocates at its peak, in bytes, and its result."""
+    tracemalloc.start()
+    try:
+        result = job()
+        return tracemalloc.get_traced_memory()[1], result
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", [LinearVS, LinearSV])
+def test_prediction_and_curve_need_no_square_of_the_classes(many, method, monkeypatch):
+    monkeypatch.setattr(blocks, "SCORES", 2**18)
+    seen = many.seen[many.y]
+    model = method(many.prototypes).fit(many.X[seen], many.y[seen])
+    X, y = many.X[::4], many.y[::4]
+    used, predicted = peak(lambda: model.predict(X))
+    assert used < SQUARE / 2
+    scores = model.similarity(X)
+    assert_array_equal(predicted, scores.argmax(axis=1))
+
+    used, maxima = peak(lambda: score_maxima(model, X, np.arange(N_CLASSES), many.seen))
+    assert used < SQUARE / 2
+    curve = SeenUnseenCurve.from_maxima(maxima, y, many.seen)
+    whole = SeenUnseenCurve.from_scores(scores, y, many.seen)
+    assert (curve.gamma, curve.h) == (whole.gamma, whole.h)
+
+
+def test_candidates_are_found_among_many(many):
+    seen = many.seen[many.y]
+    model = LinearSV(many.prototypes).fit(many.X[seen], many.y[seen])
+    candidates = np.flatnonzero(many.unseen)
+    expected = candidates[model.similarity(many.X[:50])[:, candidates].argmax(axis=1)]
+    assert_array_equal(model.predict(many.X[:50], candidates=candidates), expected)
+
+
+def test_selection_predicts_as_its_scores_say(many, monkeypatch):
+    monkeypatch.setattr(blocks, "SCORES", 2**18)
+    split = make_split(many)
+    search = GZSLClassifierCV(LinearSV(many.prototypes), {"alpha": [1e-3, 1e-1]}, cv=split.cv())
+    search.fit(many.X[split.train], many.y[split.train])
+    X = many.X[:300]
+    assert_array_equal(search.predict(X), search.similarity(X).argmax(axis=1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30))
+def test_confusions_are_those_of_the_full_matrix(pairs):
+    y, predicted = np.array(pairs).T
+    matrix = np.zeros((5, 5), dtype=int)
+    np.add.at(matrix, (y, predicted), 1)
+    table = class_table(y, predicted, 5)
+    assert table["samples"] == matrix.sum(axis=1).tolist()
+    wrong = matrix - np.diag(matrix.diagonal())
+    expected = [int(row.argmax()) if row.any() else None for row in wrong]
+    assert table["confusion"] == expected
+
+
+def test_bench_and_report(many, tmp_path, monkeypatch):
+    """The whole way from fit to the page."""
+    monkeypatch.setattr(LinearSV, "default_grid", {"alpha": [1e-3, 1e-1]})
+    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
+    setting = Setting(many, make_split(many), asked)
+    used, result = peak(lambda: evaluate_run(setting, "linear-sv", 0))
+    assert used < 20 * SQUARE
+    assert len(result["classes"]["accuracy"]) == N_CLASSES
+    with Store(tmp_path, create=True) as store:
+        store.add_setting(setting.key, setting.description)
+        store.add_result(Run("run", setting.key, "linear-sv", 0), result)
+        (summary,) = summaries(store)
+    assert summary["methods"]["linear-sv"]["zsl"]["per_class"]["mean"] == result["zsl"]["per_class"]
+    assert write_report(tmp_path, tmp_path / "report.html").stat().st_size < 20e6

@@ -1,0 +1,255 @@
+"""The process against a literal version of it, and that nothing of the unseen classes leaks into it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+
+import oracle
+from unseen import ESZSL, SJE, GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve, UnseenError
+from unseen.datasets import load
+from unseen.datasets.splits import GZSLFolds, make_split
+from unseen.selection.evaluation import ScoresClasses
+from unseen.selection.gamma import extrapolate_gamma, fewer_classes
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A small problem with a linear truth."""
+    data = load("synthetic", n_samples=700, n_features=24, n_classes=14, n_attributes=8, random_state=1)
+    split = make_split(data)
+    return data, split
+
+
+def fit(small, estimator=LinearSV, grid=None, prototypes=None, **options):
+    data, split = small
+    prototypes = data.prototypes if prototypes is None else prototypes
+    search = GZSLClassifierCV(estimator(prototypes), grid, cv=split.cv(), **options)
+    return search.fit(data.X[split.train], data.y[split.train])
+
+
+@pytest.mark.parametrize("method", [LinearVS, LinearSV])
+def test_process_equals_the_literal_one(small, method):
+    data, split = small
+    alphas = [1e-4, 1e-2, 1.0]
+    search = fit(small, method, {"alpha": alphas})
+    X, y = data.X[split.train], data.y[split.train]
+    expected = oracle.process(
+        lambda alpha: method(data.prototypes, alpha=alpha), alphas, X, y, split.cv(), grid=401
+    )
+    assert search.best_params_zsl_["alpha"] == expected["alpha_zsl"]
+    assert_allclose(search.cv_results_["mean_zsl"], expected["zsl"], atol=1e-9)
+    # no gamma of a fine grid beats the exact one, and the exact one holds what it promises
+    assert np.all(search.cv_results_["mean_h"] >= np.array(expected["h"]) - 1e-9)
+    for alpha, gamma, h in zip(alphas, search.cv_results_["gamma"], search.cv_results_["mean_h"]):
+        literal = oracle.mean_h(lambda a=alpha: method(data.prototypes, alpha=a), X, y, split.cv(), gamma)
+        assert_allclose(h, literal, atol=1e-9)
+
+
+def test_retrained_on_all_training_samples_with_gamma_as_a_bias(small):
+    data, split = small
+    search = fit(small)
+    alone = LinearSV(data.prototypes, **search.best_params_).fit(data.X[split.train], data.y[split.train])
+    assert_array_equal(search.coef_, alone.coef_)
+    assert_allclose(search.intercept_, alone.intercept_ - search.gamma_ * data.seen, rtol=1e-12)
+    test = data.X[np.concatenate([split.test_seen, split.test_unseen])]
+    assert_array_equal(search.predict(test), search.classes_[search.similarity(test).argmax(axis=1)])
+    assert search.gamma_ == search.curve_.gamma
+
+
+def without_path(prototypes=None, alpha=1.0):
+    """The same model, but one plain fit per setting."""
+    return PlainLinearSV(prototypes, alpha)
+
+
+class PlainLinearSV(ClassifierMixin, BaseEstimator):
+    """A stranger's model: fit, classes_, similarity, nothing else."""
+
+    def __init__(self, prototypes=None, alpha=1.0):
+        self.prototypes = prototypes
+        self.alpha = alpha
+
+    def fit(self, X, y):
+        self.model_ = LinearSV(self.prototypes, alpha=self.alpha).fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def similarity(self, X):
+        return self.model_.similarity(X)
+
+
+def test_plain_fits_and_the_fast_path_agree(small):
+    grid = {"alpha": [1e-3, 1e-1]}
+    fast, plain = fit(small, LinearSV, grid), fit(small, without_path, grid)
+    assert isinstance(plain.estimator_, ScoresClasses)
+    assert fast.best_params_ == plain.best_params_
+    assert_allclose(fast.gamma_, plain.gamma_)
+    assert_allclose(fast.cv_results_["mean_h"], plain.cv_results_["mean_h"])
+
+
+class TextHead(ClassifierMixin, BaseEstimator):
+    """Logistic regression for the seen classes, similarity to text prototypes for the others."""
+
+    def __init__(self, prototypes, C=1.0):
+        self.prototypes = prototypes
+        self.C = C
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(len(self.prototypes))
+        self.head_ = LogisticRegression(C=self.C, max_iter=500).fit(X, y)
+        return self
+
+    def similarity(self, X):
+        scores = X @ self.prototypes.T
+        scores[:, self.head_.classes_] = self.head_.decision_function(X)
+        return scores
+
+
+def test_logistic_regression_with_text_prototypes_is_calibrated():
+    """Images and texts live in one space, as with CLIP: class c's images scatter around its text."""
+    rng = np.random.default_rng(0)
+    texts = rng.normal(size=(12, 16))
+    texts /= np.linalg.norm(texts, axis=1, keepdims=True)
+    y = np.repeat(np.arange(12), 40)
+    X = texts[y] + 0.2 * rng.normal(size=(480, 16))
+    train = y < 9
+    search = GZSLClassifierCV(TextHead(texts), {"C": [1.0, 10.0]}, cv=GZSLFolds(3)).fit(X[train], y[train])
+    before = np.mean(
+        search.estimator_.classes_[search.estimator_.similarity(X[~train]).argmax(1)] == y[~train]
+    )
+    after = np.mean(search.predict(X[~train]) == y[~train])
+    assert search.gamma_ > 0
+    assert after > before + 0.2
+    assert not hasattr(search, "coef_")
+
+
+# ---- leakage ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15, deadline=None, phases=[Phase.generate])  # a smaller seed is no simpler
+@given(seed=st.integers(0, 2**31), method=st.sampled_from([LinearVS, LinearSV, ESZSL, SJE]))
+def test_unseen_prototypes_change_no_choice(small, seed, method):
+    data, _ = small
+    other = data.prototypes.copy()
+    other[data.unseen] = np.random.default_rng(seed).normal(size=other[data.unseen].shape)
+    grid = {"alpha": [1e-3, 1e-1]}
+    if method.stochastic:
+        grid["random_state"] = [0]
+    first, second = fit(small, method, grid), fit(small, method, grid, prototypes=other)
+    assert first.best_params_ == second.best_params_
+    assert first.best_params_zsl_ == second.best_params_zsl_
+    assert first.gamma_ == second.gamma_
+    assert_array_equal(first.coef_[data.seen], second.coef_[data.seen])
+    assert_array_equal(first.intercept_[data.seen], second.intercept_[data.seen])
+
+
+# ---- parameters, jobs, classes, mistakes -------------------------------------------------------------
+
+
+def test_no_parameter_at_all(small):
+    search = fit(small, LinearSV, {})
+    assert search.best_params_ == search.best_params_zsl_ == {}
+    assert search.estimator_ is search.estimator_zsl_
+
+
+def test_several_parameters(small):
+    search = fit(small, ESZSL, {"alpha": [0.1, 1.0], "beta": [0.1, 1.0], "targets": ["01", "-1+1"]})
+    assert set(search.best_params_) == {"alpha", "beta", "targets"}
+    assert len(search.cv_results_["params"]) == 8
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_jobs_change_nothing(small, backend):
+    """Whatever joblib's back end: Ray's is of the kind of multiprocessing, without results one by one."""
+    one = fit(small)
+    with parallel_config(backend, n_jobs=2):
+        two = fit(small)
+    assert one.gamma_ == two.gamma_
+    assert_array_equal(one.coef_, two.coef_)
+
+
+def test_new_class_after_the_fit(small):
+    data, _ = small
+    extra = np.full((1, data.prototypes.shape[1]), 0.3)
+    grown = fit(small).add_classes(extra)
+    complete = fit(small, prototypes=np.vstack([data.prototypes, extra]))
+    assert_allclose(grown.similarity(data.X[:5]), complete.similarity(data.X[:5]), rtol=1e-5)
+    assert_array_equal(grown.seen_, complete.seen_)
+
+
+def test_candidates(small):
+    data, split = small
+    predicted = fit(small).predict(data.X[split.test_unseen], candidates=[0, 1])
+    assert set(predicted) <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "words"),
+    [
+        ([0, 1], [2, 3], "no sample of classes that are not in train"),
+        ([0, 2], [1, 3], "no sample of classes that are in train"),
+        ([0, 2], [0, 1], "Sample 0 is in train and validation"),
+    ],
+)
+def test_folds_that_cannot_calibrate(train, validation, words):
+    y = np.array([0, 1, 0, 1])
+    folds = [(np.array(train), np.array(validation))]
+    with pytest.raises(UnseenError, match=words):
+        GZSLClassifierCV(LinearSV(np.eye(2)), cv=folds).fit(np.eye(4), y)
+
+
+def test_lengths_must_match():
+    with pytest.raises(UnseenError, match="X has 3 samples but y has 2 labels"):
+        GZSLClassifierCV(LinearSV(np.eye(2))).fit(np.eye(3), [0, 1])
+
+
+# ---- gamma for the retrained model --------------------------------------------------------------------
+
+
+def test_extrapolation_is_exact_on_a_line():
+    """Curves whose best gamma is known: 5 - 2 log(classes)."""
+
+    def curve(gamma):  # H is best between gamma - 1 and gamma + 1
+        return SeenUnseenCurve.from_scores(
+            [[gamma - 1.0, 0.0], [gamma + 1.0, 0.0]], y=[1, 0], seen=[True, False]
+        )
+
+    sizes = [10, 4, 6, 8]
+    curves = [[curve(5 - 2 * np.log(size))] * 3 for size in sizes]
+    assert_allclose(extrapolate_gamma(sizes, curves, 15), 5 - 2 * np.log(15))
+    # no further than the sizes have shown it to go
+    assert_allclose(extrapolate_gamma(sizes, curves, 10**6), 5 - 2 * np.log(10) - 2 * np.log(10 / 4))
+    assert_allclose(extrapolate_gamma([10], [[curve(0.7)]], 15), 0.7)
+
+
+def test_fewer_classes_keeps_the_unseen_ones(small):
+    data, split = small
+    y = data.y[split.train]
+    train, validation = split.cv()[0]
+    small_train, small_validation = fewer_classes(y, (train, validation), 0.4)
+    assert len(np.unique(y[small_train])) == round(0.4 * len(np.unique(y[train])))
+    assert set(small_train) < set(train)
+    unseen = validation[~np.isin(y[validation], y[train])]
+    assert set(unseen) <= set(small_validation)
+    assert set(y[small_validation]) == set(y[small_train]) | set(y[unseen])
+
+
+def test_transferred_gamma_uses_no_unseen_prototype(small):
+    data, _ = small
+    other = data.prototypes.copy()
+    other[data.unseen] = 9.0
+    first, second = fit(small, gamma="transfer"), fit(small, gamma="transfer", prototypes=other)
+    assert first.gamma_ == second.gamma_
+    assert first.gamma_ != fit(small).gamma_
+    assert first.best_params_ == fit(small).best_params_
+
+
+def test_unknown_rule_for_gamma(small):
+    with pytest.raises(UnseenError, match="Got gamma='best'"):
+        fit(small, gamma="best")
