@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from unseen._core.files import atomic_path, write_npz
+from unseen._core.files import atomic_path, check_output, write_npz
 from unseen.errors import UnseenError
 
 
@@ -60,6 +60,75 @@ def write_half(path: Path, error: type[BaseException]) -> None:
 def test_a_place_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(UnseenError, match=r"Cannot write .*nowhere.*: No such file"):
         write_npz(tmp_path / "nowhere" / "f.npz", X=np.arange(3))
+
+
+# ---- what a user has
+
+
+def by_name(path: Path) -> Path:
+    return path
+
+
+def by_detour(path: Path) -> Path:
+    return path.parent / "." / ".." / path.parent.name / path.name
+
+
+def by_soft_link(path: Path) -> Path:
+    (path.parent / "soft").symlink_to(path)
+    return path.parent / "soft"
+
+
+def by_hard_link(path: Path) -> Path:
+    (path.parent / "hard").hardlink_to(path)
+    return path.parent / "hard"
+
+
+@pytest.mark.parametrize("name", [by_name, by_detour, by_soft_link, by_hard_link])
+@pytest.mark.parametrize("force", [False, True])
+def test_an_input_is_never_an_output(tmp_path, name, force):
+    (tmp_path / "x.npz").write_text("98 MB of features")
+    with pytest.raises(UnseenError, match=r"never replaces its input\. Name another file"):
+        check_output(name(tmp_path / "x.npz"), inputs=[None, "digits", tmp_path / "x.npz"], force=force)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_folder_stands_for_the_files_in_it(tmp_path, linked):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (tmp_path / "elsewhere.csv").write_text("class")
+    if linked:  # the data set reads a file that lies elsewhere
+        (folder / "labels.csv").symlink_to(tmp_path / "elsewhere.csv")
+        out = tmp_path / "elsewhere.csv"
+    else:
+        (folder / "deep").mkdir()
+        out = folder / "deep" / "photo.jpg"
+        out.write_text("pixels")
+    with pytest.raises(UnseenError, match="never replaces its input"):
+        check_output(out, inputs=[folder], force=True)
+    check_output(folder / "predictions.csv", inputs=[folder])  # a new file harms nobody
+
+
+def test_a_file_that_exists_needs_force_or_an_older_version(tmp_path):
+    path = tmp_path / "p.csv"
+    check_output(path)
+    path.touch()
+    check_output(path)  # empty, as mktemp makes them
+    path.write_text("old")
+    with pytest.raises(UnseenError, match=r"exists already\. Name another file, or replace it with --force"):
+        check_output(path)
+    check_output(path, force=True)
+    check_output(path, may_replace=lambda found: found.read_text() == "old")
+    with pytest.raises(UnseenError, match="exists already"):
+        check_output(path, may_replace=lambda found: found.read_text() == "new")
+    assert path.read_text() == "old"
+
+
+def test_what_is_not_a_file_is_no_output(tmp_path):
+    with pytest.raises(UnseenError, match="it is a folder"):
+        check_output(tmp_path, force=True)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnseenError, match="not a regular file"):
+        check_output(tmp_path / "pipe", force=True)
 
 
 WRITING = (".write_text", ".write_bytes", ".savefig", ".tofile", "np.save", "np.savez", "np.savez_compressed")

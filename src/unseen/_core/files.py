@@ -1,11 +1,11 @@
-"""Files that are either whole or not there."""
+"""Files that are either whole or not there, and that never cost the user another one."""
 
 from __future__ import annotations
 
 import io
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,55 @@ def write_npz(path: str | os.PathLike[str], **arrays: Any) -> None:
     np.savez(content, **arrays)
     with atomic_path(path) as temporary:
         temporary.write_bytes(content.getbuffer())
+
+
+def check_output(
+    path: str | os.PathLike[str],
+    *,
+    inputs: Iterable[str | os.PathLike[str] | None] = (),
+    force: bool = False,
+    may_replace: Callable[[Path], bool] | None = None,
+) -> None:
+    """Refuse an output path that would cost the user something, before the work that it is for.
+
+    A command never writes to one of its inputs, by whatever name or link, ``force`` or not. Any other file
+    that exists is replaced only with ``force``, or if ``may_replace`` recognizes it as an older version of
+    what is about to be written. An empty file holds nothing to lose.
+
+    Parameters
+    ----------
+    path : where the command is going to write
+    inputs : paths that the command reads
+        A folder stands for all files in it. None, and names that are not paths, are skipped.
+    force : bool
+        Replace a file that exists.
+    may_replace : callable, optional
+        Tells of a file that exists whether it may be replaced without ``force``.
+    """
+    path = Path(path)
+    check_writable(path)
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise UnseenError(f"Cannot write {path}: it is not a regular file. Name another file.")
+    for source in inputs:
+        if source is not None and _holds(Path(source), path):
+            raise UnseenError(
+                f"Cannot write {path}: this command reads it, and never replaces its input. "
+                "Name another file."
+            )
+    if force or not path.stat().st_size or (may_replace is not None and may_replace(path)):
+        return
+    raise UnseenError(f"{path} exists already. Name another file, or replace it with --force.")
+
+
+def _holds(source: Path, path: Path) -> bool:
+    """Return whether ``source`` is the same file as ``path``, or a folder that holds it."""
+    if source.is_dir():
+        return source.resolve() in path.resolve().parents or any(
+            file.samefile(path) for file in source.iterdir() if file.is_file()
+        )
+    return source.exists() and source.samefile(path)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
