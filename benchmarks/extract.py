@@ -12,19 +12,21 @@ import numpy as np
 
 from benchmarks import Row, table
 from unseen.encoders.backbone import Backbone
-from unseen.encoders.images import Preprocessing, extract, find_pictures
+from unseen.encoders.extraction import extract
+from unseen.encoders.images import find_images
+from unseen.encoders.preprocessing import Preprocessing
 
 DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 BATCH = 16
 
 
 def run(small: bool = False) -> list[Row]:
-    """Return rows (name, value, unit, demanded); no row where pictures and backbone are absent."""
+    """Return rows (name, value, unit, demanded); no row where images and backbone are absent."""
     file, images = DATA.parent / "models" / "resnet50.onnx", DATA / "images"
     if not (file.is_file() and images.is_dir()):
         return []
     backbone = Backbone(file)
-    files = [find_pictures(images).path(i).resolve() for i in range(24)]
+    files = [find_images(images).path(i).resolve() for i in range(24)]
     tensors = np.concatenate([Preprocessing()(path) for path in files[:BATCH]])
     backbone(tensors)  # warm-up
     # The two take turns, so that other work on the machine slows both.
@@ -32,8 +34,8 @@ def run(small: bool = False) -> list[Row]:
     bare, whole = (statistics.median(side) for side in zip(*turns))
     ratio = statistics.median(w / b for b, w in turns)
     return [
-        ("bare ONNX Runtime loop", bare, "pictures/s", ""),
-        ("unseen extract", whole, "pictures/s", ""),
+        ("bare ONNX Runtime loop", bare, "images/s", ""),
+        ("unseen extract", whole, "images/s", ""),
         ("extract / bare loop", ratio, "ratio", "" if small else ">= 0.8"),
     ]
 

@@ -314,7 +314,9 @@ def read_model(path: Path) -> None:
 
 
 def read_picture(path: Path) -> None:
-    from unseen.encoders.images import Preprocessing, _no_bombs, stream_features
+    from unseen.encoders.extraction import stream_features
+    from unseen.encoders.images import refuse_bombs
+    from unseen.encoders.preprocessing import Preprocessing
     from unseen.errors import UnseenError
 
     def refuse(position: int, error: Exception) -> None:
@@ -322,14 +324,14 @@ def read_picture(path: Path) -> None:
             raise error
         raise UnseenError(" ".join(str(error).split()))
 
-    with _no_bombs():
+    with refuse_bombs():
         list(stream_features([path], lambda pixels: pixels.mean((2, 3)), Preprocessing(16), on_error=refuse))
 
 
 def read_list(path: Path) -> None:
-    from unseen.encoders.images import find_pictures
+    from unseen.encoders.images import find_images
 
-    found = find_pictures(path)
+    found = find_images(path)
     for position in range(len(found.names)):
         found.identity(position)
 

@@ -80,6 +80,13 @@ def map_backbone(path: Path) -> Path:
     )
 
 
+def takes_words(path: Path) -> Path:
+    """A model of token numbers, not of images."""
+    nodes = [helper.make_node("Cast", ["input_ids"], ["features"], to=TensorProto.FLOAT)]
+    kind = (TensorProto.INT64, ["batch", "tokens"])
+    return write_model(path, nodes, {"input_ids": kind}, {"features": kind[1]})
+
+
 def token_encoder(folder: Path, mask: bool = True) -> Path:
     """Embeds token i as row i of a table; the output is a sequence (batch, tokens, 2)."""
     embeddings = np.array([[9, 9], [1, 0], [0, 1], [1, 1]], dtype=np.float32)

@@ -66,18 +66,18 @@ def inner_point(low, high):
     return low + 1 if math.isinf(high) else (low + high) / 2
 
 
-# ---- pictures: every crop cut and mirrored by hand -------------------------------------------------------
+# ---- images: every crop cut and mirrored by hand ---------------------------------------------------------
 
 
-def crops_of_picture(file, resize, size, crops, mean, std):
-    """The crops of a picture as the paper describes them, channel by channel."""
+def crops_of_image(file, resize, size, crops, mean, std):
+    """The crops of an image as the paper describes them, channel by channel."""
     import numpy as np
     from PIL import Image, ImageOps
 
-    picture = Image.open(file).convert("RGB").resize((resize, resize), Image.Resampling.BILINEAR)
+    image = Image.open(file).convert("RGB").resize((resize, resize), Image.Resampling.BILINEAR)
     far, middle = resize - size, (resize - size) // 2
     places = [(0, 0), (far, 0), (0, far), (far, far), (middle, middle)] if crops == 10 else [(middle, middle)]
-    cut = [picture.crop((left, top, left + size, top + size)) for left, top in places]
+    cut = [image.crop((left, top, left + size, top + size)) for left, top in places]
     if crops == 10:
         cut += [ImageOps.mirror(crop) for crop in cut]
     return [

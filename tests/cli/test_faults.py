@@ -38,7 +38,9 @@ def forks(tmp_path_factory):
 def picture_forks(tmp_path_factory):
     """Another server, without ONNX Runtime: it starts threads, and a fork does not copy them."""
     pytest.importorskip("onnxruntime")
-    with Forks(tmp_path_factory.mktemp("output"), ["unseen.cli.extract", "unseen.encoders.images"]) as server:
+    with Forks(
+        tmp_path_factory.mktemp("output"), ["unseen.cli.extract", "unseen.encoders.extraction"]
+    ) as server:
         yield server
 
 
@@ -200,7 +202,7 @@ def test_an_extraction_leaves_with_a_summary(picture_forks, pictures, network, t
     done = fork.kill(number)
     assert done.seconds < 2
     assert done.returncode == 128 + number
-    assert "pictures are stored; the same command continues." in done.stderr
+    assert "images are stored; the same command continues." in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "f.npz").exists()
 

@@ -164,7 +164,7 @@ def test_the_tutorial_does_what_it_says(run, real_data, tmp_path):
             done = run(*arguments, cwd=tmp_path)
             assert done.returncode == 0, done.stderr
             shown[arguments[0]] = done.stdout + done.stderr
-    assert "24 pictures of 6 classes, 2048 features each" in shown["extract"]
+    assert "24 images of 6 classes, 2048 features each" in shown["extract"]
     assert "unseen classes    2: 073.Blue_Jay, 087.Mallard" in shown["fit"]
     assert "now 4 seen and 3 unseen classes" in shown["add-class"]
     rows = list(csv.DictReader((tmp_path / "predictions.csv").read_text().splitlines()))

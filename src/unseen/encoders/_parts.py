@@ -1,4 +1,7 @@
-"""Rows that are computed over a long time and survive an interruption."""
+"""Rows that are computed over hours and survive a kill.
+
+Kept of our own: an ``.npz`` cannot be appended to, and extraction must resume after a power cut.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,23 @@ import shutil
 import time
 import uuid
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unseen._core.blocks import FloatArray
 from unseen._core.files import atomic_path, write_npz
 
-FLUSH_SECONDS = 5.0  # the work that a power cut may cost
+FLUSH_SECONDS = 5.0  # work that a power cut may lose
 FLUSH_ROWS = 4096
 
 
 def stored_names(folder: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield every part in a folder with the names of its rows; a damaged part is left out."""
+    """Yield every part in a folder with the names of its rows; a damaged part is skipped."""
     for part in sorted(folder.glob("part-*.npz")):
         with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
             with np.load(part, allow_pickle=False) as archive:
@@ -33,10 +36,10 @@ def stored_names(folder: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 class Parts:
-    """Rows under names, kept in a folder as they come; found again when opened with the same settings.
+    """Rows under names, stored in a folder as they arrive; found again when opened with the same settings.
 
-    Every part is a small ``.npz`` that is whole or not there. Other settings mean other rows: the folder
-    then starts anew.
+    Every part is a small ``.npz``, written atomically. With other settings the rows would differ, so the
+    folder is emptied.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "parts"
@@ -50,21 +53,21 @@ class Parts:
     False
     """
 
-    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, object]) -> None:
         self.folder = folder
         self._places: dict[str, tuple[Path, int]] = {}  # name -> (part, row)
         self._names: list[str] = []
-        self._rows: list[NDArray[Any]] = []
+        self._rows: list[FloatArray] = []
         self._flushed = time.monotonic()
         self._open(json.dumps(settings, sort_keys=True))
 
     def _open(self, settings: str) -> None:
-        stated = self.folder / "settings.json"
-        if self.folder.exists() and not (stated.is_file() and stated.read_text() == settings):
+        stored = self.folder / "settings.json"
+        if self.folder.exists() and not (stored.is_file() and stored.read_text() == settings):
             self.remove()
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not stated.exists():
-            with atomic_path(stated) as path:
+        if not stored.exists():
+            with atomic_path(stored) as path:
                 path.write_text(settings)
         for part, names in stored_names(self.folder):
             self._note(part, names)
@@ -75,8 +78,8 @@ class Parts:
     def __contains__(self, name: str) -> bool:
         return name in self._places
 
-    def add(self, names: Sequence[str], rows: NDArray[Any]) -> None:
-        """Keep these rows; they are on disk after a few seconds, or when the block ends."""
+    def add(self, names: Sequence[str], rows: FloatArray) -> None:
+        """Store these rows; they are on disk after a few seconds, or when the ``with`` block ends."""
         self._names.extend(names)
         self._rows.append(rows)
         late = time.monotonic() - self._flushed > FLUSH_SECONDS
@@ -84,15 +87,15 @@ class Parts:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held in memory as the next part."""
+        """Write the rows held in memory as the next part."""
         if self._names:
-            # a name that no other process takes: two extractions to one file never mix their rows
+            # a unique name: two extractions to the same file never overwrite each other's rows
             part = self.folder / f"part-{uuid.uuid4().hex}.npz"
             write_npz(part, names=np.array(self._names), rows=np.concatenate(self._rows))
             self._note(part, self._names)
         self._names, self._rows, self._flushed = [], [], time.monotonic()
 
-    def blocks(self, names: Sequence[str]) -> Iterator[NDArray[Any]]:
+    def blocks(self, names: Sequence[str]) -> Iterator[FloatArray]:
         """Yield the rows of these names in their order, one part in memory at a time."""
         places = (self._places[name] for name in names)
         for part, group in itertools.groupby(places, key=lambda place: place[0]):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unseen._core.blocks import FloatArray
-from unseen.encoders._onnx import find_output, open_session, run_session, signature
+from unseen.encoders._onnx import Node, Tensor, find_output, open_session, run_session, signature
 from unseen.errors import UnseenError, need_extra, one_line
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
 
 # input of a text encoder -> what a tokenizer calls it
 TOKEN_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
@@ -49,31 +51,30 @@ class TextEncoder:
         """Return the embeddings (n_texts, width)."""
         entries = self.session.get_inputs()
         if [entry.type for entry in entries] == ["tensor(string)"]:
-            fed = {entries[0].name: np.array(texts, dtype=object)}
-            return self._run(fed)
+            return self._run({entries[0].name: np.array(texts, dtype=object)})
         return self._embed_tokens(entries, texts)
 
-    def _embed_tokens(self, entries: Sequence[Any], texts: list[str]) -> FloatArray:
+    def _embed_tokens(self, entries: Sequence[Node], texts: list[str]) -> FloatArray:
         if not {entry.name for entry in entries} <= set(TOKEN_INPUTS):
             raise UnseenError(
                 f"{self.file.name} takes {signature(entries)}, expected a text encoder: strings, or "
                 f"{', '.join(TOKEN_INPUTS)}."
             )
         encoded = self._tokenize(texts)
-        fed = {}
+        fed: dict[str, Tensor] = {}
         for entry in entries:
             kind = np.int32 if entry.type == "tensor(int32)" else np.int64
             fed[entry.name] = np.array([getattr(text, TOKEN_INPUTS[entry.name]) for text in encoded], kind)
-        return self._run(fed, np.array([text.attention_mask for text in encoded]))
+        return self._run(fed, np.array([text.attention_mask for text in encoded], np.float64))
 
-    def _run(self, fed: dict[str, NDArray[Any]], mask: NDArray[Any] | None = None) -> FloatArray:
+    def _run(self, fed: dict[str, Tensor], mask: FloatArray | None = None) -> FloatArray:
         found = run_session(self.session, self.file, self.output, fed)
         if found.ndim == 3 and mask is not None:
             # mean over the tokens of the text, without the padding
-            return np.einsum("ntd,nt->nd", found, mask) / mask.sum(axis=1, keepdims=True)
+            return np.asarray(np.einsum("ntd,nt->nd", found, mask) / mask.sum(axis=1, keepdims=True))
         return found
 
-    def _tokenize(self, texts: list[str]) -> list[Any]:
+    def _tokenize(self, texts: list[str]) -> list[Encoding]:
         try:
             import tokenizers
         except ImportError:
@@ -87,7 +88,7 @@ class TextEncoder:
             tokenizer = tokenizers.Tokenizer.from_file(str(self.tokenizer_file))
             tokenizer.enable_padding()
             return tokenizer.encode_batch(texts)
-        except Exception as error:  # the package has no class of its own for them
+        except Exception as error:  # the package has no exception class of its own
             raise UnseenError(
                 f"{str(self.tokenizer_file)!r} is not a tokenizer that can be used: {one_line(error)}."
             ) from error

@@ -1,0 +1,275 @@
+"""From images to features: decoding in threads beside the backbone, in batches, resumable.
+
+The paper describes an image by the last pooling units of a network trained on ImageNet, for the whole
+image or as the mean over ten crops.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import time
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from unseen._core.blocks import IndexArray
+from unseen._core.files import atomic_path
+from unseen._core.progress import progress
+from unseen.encoders._parts import Parts, stored_names
+from unseen.encoders.backbone import Backbone, Floats
+from unseen.encoders.images import ImageFiles, find_images, refuse_bombs
+from unseen.encoders.preprocessing import Preprocessing
+from unseen.errors import UnseenError, one_line
+
+# ---- images through the backbone -------------------------------------------------------------------
+
+
+@dataclass
+class _Batches:
+    """The batch size: doubles while that makes the backbone faster, halves when memory runs out."""
+
+    backbone: Callable[[Floats], Floats]
+    size: int = 8
+    largest: int = 128
+    speed: float = 0.0
+    settled: bool = False
+
+    def run(self, pixels: Floats) -> Floats:
+        start = time.perf_counter()
+        rows = self._halving(pixels)
+        if not self.settled and len(pixels) >= self.size:
+            self._learn(len(pixels) / (time.perf_counter() - start))
+        return rows
+
+    def _learn(self, speed: float) -> None:
+        if speed > 1.05 * self.speed and 2 * self.size <= self.largest:
+            self.speed, self.size = speed, 2 * self.size
+        else:
+            self.size, self.settled = max(1, self.size // 2), True
+
+    def _halving(self, pixels: Floats) -> Floats:
+        try:
+            return self.backbone(pixels)
+        except MemoryError as error:
+            if len(pixels) == 1:
+                raise UnseenError("There is not enough memory for a single image.") from error
+        half = len(pixels) // 2
+        self.size, self.settled = half, True
+        return np.concatenate([self._halving(pixels[:half]), self._halving(pixels[half:])])
+
+
+def stream_features(
+    files: Iterable[str | os.PathLike[str]],
+    backbone: Callable[[Floats], Floats],
+    preprocessing: Preprocessing,
+    *,
+    on_error: Callable[[int, Exception], None],
+    threads: int | None = None,
+) -> Iterator[tuple[list[int], Floats]]:
+    """Yield (positions in ``files``, their features) in order while the next images are decoded.
+
+    An image that cannot be read goes to ``on_error(position, error)``, which may raise.
+    """
+    batches = _Batches(backbone)
+    ready: list[tuple[int, Floats]] = []
+    for position, crops in _decode_ahead(files, preprocessing, threads, lambda: 2 * batches.size):
+        if isinstance(crops, Exception):
+            on_error(position, crops)
+            continue
+        ready.append((position, crops))
+        if len(ready) * preprocessing.crops >= batches.size:
+            yield _mean_over_crops(ready, batches)
+            ready = []
+    if ready:
+        yield _mean_over_crops(ready, batches)
+
+
+def _mean_over_crops(ready: Sequence[tuple[int, Floats]], batches: _Batches) -> tuple[list[int], Floats]:
+    positions, crops = zip(*ready)
+    rows = batches.run(np.concatenate(crops))  # (images * crops, width)
+    return list(positions), rows.reshape(len(ready), -1, rows.shape[1]).mean(axis=1)
+
+
+def _decode_ahead(
+    files: Iterable[str | os.PathLike[str]],
+    preprocessing: Preprocessing,
+    threads: int | None,
+    ahead: Callable[[], int],
+) -> Iterator[tuple[int, Floats | Exception]]:
+    """Yield (position, crops or the error) in order; about ``ahead()`` decoded arrays wait."""
+    from joblib import cpu_count
+
+    waiting: deque[tuple[int, Future[Floats]]] = deque()
+    pool = ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="decode")
+    with pool:
+        try:
+            for position, file in enumerate(files):
+                waiting.append((position, pool.submit(preprocessing, file)))
+                while len(waiting) * preprocessing.crops > ahead() and len(waiting) > 1:
+                    yield _outcome(*waiting.popleft())
+            while waiting:
+                yield _outcome(*waiting.popleft())
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _outcome(position: int, future: Future[Floats]) -> tuple[int, Floats | Exception]:
+    error = future.exception()
+    # Decoders raise anything on a broken file; a missing package is not the fault of the image.
+    if isinstance(error, UnseenError) or (error is not None and not isinstance(error, Exception)):
+        raise error
+    return position, error if error is not None else future.result()
+
+
+# ---- a whole extraction, to a file -----------------------------------------------------------------
+
+
+@dataclass
+class Extraction:
+    """What an extraction did: where the features are, their shape, and the images left out."""
+
+    out: Path
+    shape: tuple[int, int] = (0, 0)
+    class_names: tuple[str, ...] = ()
+    n_resumed: int = 0
+    images_per_second: float = 0.0
+    unreadable: dict[str, str] = field(default_factory=dict)  # name -> reason
+
+
+def extract(
+    source: str | os.PathLike[str],
+    backbone: Backbone,
+    out: str | os.PathLike[str],
+    *,
+    preprocessing: Preprocessing | None = None,
+    threads: int | None = None,
+    strict: bool = False,
+    quiet: bool = True,
+) -> Extraction:
+    """Write the features of all images of ``source`` to ``out``; continue what was interrupted.
+
+    Parameters
+    ----------
+    source : folder or list file
+        See ``find_images``.
+    backbone : Backbone
+    out : path
+        A file ending in ``.npz`` with ``X``, ``y``, ``class_names``, ``files``; or else a folder with
+        ``features.npy`` and ``labels.csv``. Without class names there is no ``y``.
+    preprocessing : Preprocessing, optional
+        By default one crop of the backbone's size: the whole image.
+    threads : int, optional
+        Threads that decode images; one per processor by default.
+    strict : bool
+        Stop at the first image that cannot be read, instead of leaving it out.
+    quiet : bool
+        Show no progress.
+    """
+    out, images = Path(out), find_images(source)
+    preprocessing = preprocessing or Preprocessing(size=backbone.size)
+    result = Extraction(out, class_names=images.class_names)
+    settings = {**asdict(preprocessing), **backbone.describe()}
+    names = [images.identity(i) for i in range(len(images))]
+
+    def leave_out(position: int, error: Exception) -> None:
+        name = images.names[todo[position]]
+        if strict:
+            raise UnseenError(f"Cannot read the image {name!r}: {one_line(error)}")
+        result.unreadable[name] = one_line(error)
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with refuse_bombs(), Parts(_parts_folder(out), settings) as parts:
+        todo = [i for i, name in enumerate(names) if name not in parts]
+        result.n_resumed = len(names) - len(todo)
+        files = [images.path(i) for i in todo]
+        stream = stream_features(files, backbone, preprocessing, on_error=leave_out, threads=threads)
+        for positions, rows in _with_progress(stream, len(todo), result, quiet):
+            parts.add([names[todo[i]] for i in positions], rows)
+    _write(images, [i for i, name in enumerate(names) if name in parts], names, parts, result)
+    parts.remove()
+    return result
+
+
+def n_stored(out: str | os.PathLike[str]) -> int:
+    """Return how many images an interrupted extraction to ``out`` has stored."""
+    return sum(len(names) for _, names in stored_names(_parts_folder(Path(out))))
+
+
+def _parts_folder(out: Path) -> Path:
+    return out.parent / f".{out.name}.parts"
+
+
+def _with_progress(
+    stream: Iterator[tuple[list[int], Floats]], total: int, result: Extraction, quiet: bool
+) -> Iterator[tuple[list[int], Floats]]:
+    start, done = time.perf_counter(), 0
+    with progress(total, "Extracting features", unit="images", quiet=quiet) as advance:
+        for positions, rows in stream:
+            yield positions, rows
+            done += len(positions)
+            result.images_per_second = done / (time.perf_counter() - start)
+            advance(len(positions), f"{result.images_per_second:.1f} images/s")
+
+
+# ---- features to files -----------------------------------------------------------------------------
+
+
+def _write(
+    images: ImageFiles, kept: list[int], names: Sequence[str], parts: Parts, result: Extraction
+) -> None:
+    if not kept:
+        name, reason = next(iter(result.unreadable.items()))
+        raise UnseenError(f"None of the {len(names)} images can be read, the first {name!r}: {reason}")
+    rows = parts.blocks([names[i] for i in kept])
+    first = next(rows)
+    result.shape = (len(kept), first.shape[1])
+    files = [images.names[i] for i in kept]
+    y = None if images.y is None else images.y[kept]
+    write = _write_npz if result.out.suffix == ".npz" else _write_folder
+    write(result, itertools.chain([first], rows), files, y)
+
+
+def _write_npz(
+    result: Extraction, rows: Iterable[Floats], files: Sequence[str], y: IndexArray | None
+) -> None:
+    arrays = {"files": np.array(files)}
+    if y is not None:
+        arrays |= {"y": y.astype(np.int64), "class_names": np.array(result.class_names)}
+    with atomic_path(result.out) as path, zipfile.ZipFile(path, "w") as archive:
+        with archive.open("X.npy", "w", force_zip64=True) as member:
+            _write_npy(member, result.shape, rows)
+        for key, array in arrays.items():
+            with archive.open(f"{key}.npy", "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _write_folder(
+    result: Extraction, rows: Iterable[Floats], files: Sequence[str], y: IndexArray | None
+) -> None:
+    result.out.mkdir(exist_ok=True)
+    with atomic_path(result.out / "features.npy") as path, open(path, "wb") as file:
+        _write_npy(file, result.shape, rows)
+    columns = {"file": files} if y is None else {"file": files, "class": [result.class_names[i] for i in y]}
+    with (
+        atomic_path(result.out / "labels.csv") as path,
+        open(path, "w", newline="", encoding="utf-8") as table,
+    ):
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values()))
+
+
+def _write_npy(file: IO[bytes], shape: tuple[int, int], rows: Iterable[Floats]) -> None:
+    """Write an array block by block: it may be larger than memory."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    for block in rows:
+        file.write(np.ascontiguousarray(block, dtype="<f4").tobytes())
