@@ -6,29 +6,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
-from unseen._core.labels import candidate_columns, is_frame, label_positions, split_prototypes
-from unseen._core.rows import Rows, in_place, read_ahead
+from unseen._core.labels import LabelArray, candidate_columns, is_frame, label_positions, split_prototypes
+from unseen._core.rows import Rows, as_rows, read_ahead
 from unseen._core.scaling import scaled_product
 from unseen._core.training import Training
 from unseen.errors import UnseenError
 
-LARGEST = 1e30  # number that is left to float32: a sum of products of such size is still finite
+LARGEST = 1e30  # beyond this, sums of products may overflow float32
+
+Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 
 
-class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
+class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base of all methods: ``f(x, c) = x . coef_[c] + intercept_[c]``.
 
     A method learns ``mapping_`` from the seen classes alone. The classifier row of *any* class is then a
     function of its prototype ``s``: ``coef = features_of(s) @ mapping_``, so a new class needs no training.
 
-    A subclass stores its parameters in ``__init__``, and overrides ``_solve_path`` (and, where they
-    differ, ``_class_features`` and ``_intercepts``). See ``docs/adding_a_method.md``.
+    A subclass stores its parameters in ``__init__`` and overrides ``_solve_path``; where they differ, also
+    ``_class_features`` and ``_intercepts``. See ``docs/adding_a_method.md``.
 
     Attributes
     ----------
@@ -39,20 +41,27 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
     seen_ : ndarray of bool, shape (n_classes,)
         Which classes had training samples.
     mapping_ : ndarray of shape (n_class_features, n_features)
-        What was learnt.
+        What was learned.
     coef_, intercept_ : ndarray of shapes (n_classes, n_features) and (n_classes,)
-        The linear classifier over all classes, for rows scaled as ``normalize`` says.
+        The linear classifier over all classes, for samples scaled as ``normalize`` says.
     """
 
-    # parameters that one factorisation (or one stacked training) serves together
+    # parameters whose values share one factorization (or one stacked training)
     _path: ClassVar[tuple[str, ...]] = ("alpha",)
-    # the values that selection tries when the user names none
+    # what selection tries when the user gives no grid
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
     # True when a fit depends on random_state
     stochastic: ClassVar[bool] = False
 
     prototypes: Any
     normalize: str | None
+    classes_: LabelArray
+    prototypes_: FloatArray
+    seen_: BoolArray
+    mapping_: FloatArray
+    coef_: FloatArray
+    intercept_: FloatArray
+    training_prototypes_: FloatArray
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -66,70 +75,72 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _class_features(self, S: FloatArray) -> FloatArray:
-        """Return the factor of ``mapping_`` for prototypes S; the prototypes themselves by default."""
+        """Return the factor of ``mapping_`` for prototypes S; by default the prototypes themselves."""
         return S
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
-        """Return the intercept of each class; 0 by default."""
+        """Return the intercept of each class; by default 0."""
         return np.zeros(len(S), dtype=coef.dtype)
 
-    def _warn_of_fit(self) -> None:
-        """Warn of what the user of this fitted model should know; not called for all that selection tries."""
+    def _warn_about_fit(self) -> None:
+        """Warn about what a user of this model should know; not called for every candidate in selection."""
 
     # ---- what users call ------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from samples X with labels y; unseen classes have no sample.
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from samples X with labels y; unseen classes have no samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or path, or list of paths
-            A memory-mapped array, a ``.npy`` file and a list of such files stay on disk: they are read in
-            blocks, and checked as they are read.
+            A memory-mapped array, a ``.npy`` file or a list of such files stays on disk: it is read in
+            blocks and checked while it is read.
         y : array-like of shape (n_samples,)
         """
         for model in self._fit_models([self], X, y):
-            model._warn_of_fit()
+            model._warn_about_fit()
         return self
 
-    def fit_path(self, X: Any, y: Any, params: Iterable[Mapping[str, Any]]) -> Iterator[Self]:
-        """Yield one fitted classifier per parameter setting, at the cost of about one fit.
+    def fit_path(self, X: ArrayLike, y: ArrayLike, params: Iterable[Params]) -> Iterator[Self]:
+        """Yield one fitted classifier per parameter setting, at about the cost of one fit.
 
         Parameters
         ----------
         X, y : array-like
             As in ``fit``.
         params : iterable of dict
-            Settings as ``set_params`` takes them, for instance ``[{"alpha": 0.1}, {"alpha": 1.0}]``.
+            Each as ``set_params`` takes it, for instance ``[{"alpha": 0.1}, {"alpha": 1.0}]``.
         """
-        models = [clone(self).set_params(**setting) for setting in params]
+        models = [clone(self).set_params(**values) for values in params]
         yield from self._fit_models(models, X, y)
 
-    def similarity(self, X: Any) -> FloatArray:
+    def similarity(self, X: ArrayLike) -> FloatArray:
         """Return the score of every sample for every class, (n_samples, n_classes)."""
-        X = self._validate_samples(X)
-        scores = np.empty((len(X), len(self.classes_)), dtype=self._score_dtype(X))
-        for block, part in self._score_blocks(X, slice(None)):
+        samples = self._validate_samples(X)
+        scores = np.empty((len(samples), len(self.classes_)), dtype=self._score_dtype(samples))
+        for block, part in self._score_blocks(samples, slice(None)):
             scores[block] = part
         return scores
 
-    def predict(self, X: Any, candidates: Any = None) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, candidates: ArrayLike | None = None) -> LabelArray:
         """Return the best class of every sample, among ``candidates`` (class labels) or all classes."""
-        X = self._validate_samples(X)
+        samples = self._validate_samples(X)
         columns = candidate_columns(self.classes_, candidates)
-        best = np.empty(len(X), dtype=np.intp)
-        for block, scores in self._score_blocks(X, columns):
+        best = np.empty(len(samples), dtype=np.intp)
+        for block, scores in self._score_blocks(samples, columns):
             best[block] = scores.argmax(axis=1)
-        return self.classes_[columns[best]]
+        labels: LabelArray = self.classes_[columns[best]]
+        return labels
 
-    def add_classes(self, prototypes: Any, classes: Any = None) -> Self:
+    def add_classes(self, prototypes: Any, classes: ArrayLike | None = None) -> Self:
         """Add classes by their descriptions alone: one more row each, no training.
 
         Parameters
         ----------
         prototypes : DataFrame indexed by class label, or array of shape (n_new, n_attributes)
         classes : array-like of shape (n_new,), optional
-            Their labels; needed for an array unless labels are integers, which are then counted on.
+            Their labels. By default the index of the DataFrame; for an array the next integers, where
+            labels are integers.
         """
         check_is_fitted(self)
         labels, S = split_prototypes(prototypes, np.empty(0))
@@ -152,9 +163,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
     # ---- the machinery behind them ----------------------------------------------------------------
 
     def _validate_samples(self, X: Any) -> Any:
-        """Return checked samples; those on disk stay there and are checked as they are read."""
+        """Return checked samples; those on disk stay there and are checked while they are read."""
         check_is_fitted(self)
-        X = in_place(X)
+        X = as_rows(X)
         checked = validate_data(
             self, X[:1] if isinstance(X, Rows) else X, reset=False, dtype=[np.float64, np.float32]
         )
@@ -172,7 +183,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
             yield block, scores
 
     def _score_dtype(self, X: Any) -> np.dtype[Any]:
-        """Return the type of the samples, unless squared lengths of class centres go beyond float32."""
+        """Return the type of the samples, or float64 where the intercepts would overflow float32."""
         representable = np.abs(self.intercept_).max() < LARGEST
         return np.dtype(X.dtype if representable else np.float64)
 
@@ -191,9 +202,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
 
         yield from self._solve_groups(models, classes, S, seen, solve)
 
-    def _validate(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        """Return checked samples and labels; features on disk stay there and are checked as they are read."""
-        X = in_place(X)
+    def _validate(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, LabelArray]:
+        """Return checked samples and labels; features on disk stay there and are checked while read."""
+        X = as_rows(X)
         options: dict[str, Any] = {"reset": reset, "dtype": [np.float64, np.float32], "ensure_min_samples": 1}
         if isinstance(X, Rows):
             validate_data(self, X[:1], **options)
@@ -207,7 +218,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
     def _solve_groups(
         self,
         models: Sequence[Self],
-        classes: NDArray[Any],
+        classes: LabelArray,
         S: FloatArray,
         seen: BoolArray,
         solve: Callable[[Sequence[Self]], Iterator[FloatArray]],
@@ -234,7 +245,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         free = {"prototypes", *self._path}
         return tuple((k, repr(v)) for k, v in sorted(self.get_params(deep=False).items()) if k not in free)
 
-    def _adopt(self, other: Self, classes: NDArray[Any], S: FloatArray, seen: BoolArray) -> None:
+    def _adopt(self, other: Self, classes: LabelArray, S: FloatArray, seen: BoolArray) -> None:
         self.n_features_in_ = other.n_features_in_
         if hasattr(other, "feature_names_in_"):
             self.feature_names_in_ = other.feature_names_in_
@@ -251,12 +262,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):
         coef = self._class_features(S).astype(self.mapping_.dtype, copy=False) @ self.mapping_
         return coef, self._intercepts(S, coef)
 
-    def _next_labels(self, n: int) -> NDArray[Any]:
+    def _next_labels(self, n: int) -> LabelArray:
         if self.classes_.dtype.kind not in "iu":
             raise UnseenError("The classes have names: pass classes=[...], one name per new prototype.")
-        return np.arange(n) + self.classes_.max() + 1
+        labels: LabelArray = np.arange(n) + self.classes_.max() + 1
+        return labels
 
-    def _append_classes(self, labels: NDArray[Any], S: FloatArray) -> Self:
+    def _append_classes(self, labels: LabelArray, S: FloatArray) -> Self:
         coef, intercept = self._rows(S)
         self.classes_ = np.concatenate([self.classes_, labels])
         self.prototypes_ = np.concatenate([self.prototypes_, S])

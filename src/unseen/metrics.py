@@ -83,7 +83,7 @@ def area_under_curve(unseen: NDArray[np.floating], seen: NDArray[np.floating]) -
     """Return the AUSUC (0 to 1) of a curve in percent, by the trapezoidal rule over all of its points.
 
     The points run from gamma = -inf (seen classes alone, ``unseen`` 0) to gamma = +inf (``seen`` 0). As in
-    the definition of the measure, two neighbouring points are joined by a straight line; they differ in
+    the definition of the measure, two neighboring points are joined by a straight line; they differ in
     both accuracies only where samples of both kinds change at the very same gamma.
 
     References
@@ -94,6 +94,6 @@ def area_under_curve(unseen: NDArray[np.floating], seen: NDArray[np.floating]) -
     area = 0.0
     for start in range(0, len(unseen) - 1, 2**13):  # in blocks that stay in the cache
         U, S = (curve[start : start + 2**13 + 1] for curve in (unseen, seen))
-        # area = sum over neighbours of (U' - U) (S + S') / 2
+        # area = sum over neighbors of (U' - U) (S + S') / 2
         area += np.einsum("k,k->", U[1:] - U[:-1], S[:-1] + S[1:]) / 2
     return float(area) / 100**2

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from unseen import UnseenError
-from unseen._core.rows import Rows, choose_rows, in_place, release_pages
+from unseen._core.rows import Rows, as_rows, choose_rows, release_pages
 
 
 def numbers(n, width=3, dtype=np.float32):
@@ -42,11 +42,11 @@ def test_indexing_is_that_of_the_whole_array(cuts, chosen, rows):
 
 def test_files_memory_maps_and_lists_of_them(files):
     paths, whole = files
-    assert_array_equal(in_place(paths)[:], whole)
-    assert_array_equal(in_place([np.load(path, mmap_mode="r") for path in paths])[:], whole)
-    assert_array_equal(in_place(str(paths[0]))[:], whole[:4])
-    assert in_place(whole) is whole
-    assert in_place(whole.tolist()) == whole.tolist()
+    assert_array_equal(as_rows(paths)[:], whole)
+    assert_array_equal(as_rows([np.load(path, mmap_mode="r") for path in paths])[:], whole)
+    assert_array_equal(as_rows(str(paths[0]))[:], whole[:4])
+    assert as_rows(whole) is whole
+    assert as_rows(whole.tolist()) == whole.tolist()
 
 
 def test_choosing_rows_of_a_map_reads_nothing(files):

@@ -46,7 +46,7 @@ def label_positions(
         unknown = np.ones(len(labels), dtype=bool)
     if unknown.any():
         raise UnseenError(_unknown_label(labels[unknown.argmax()], classes, what, lacks))
-    return position
+    return np.asarray(position)
 
 
 def _unknown_label(label: Any, classes: LabelArray, what: str, lacks: str) -> str:

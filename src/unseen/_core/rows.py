@@ -60,7 +60,7 @@ class Rows:
         self.dtype = np.result_type(np.float32, *(part.dtype for part in self.parts))
 
     def __len__(self) -> int:
-        return self.shape[0]
+        return int(self.shape[0])
 
     def __getitem__(self, rows: slice | Indices) -> NDArray[np.floating]:
         if isinstance(rows, slice):
@@ -89,7 +89,7 @@ class Rows:
         return type(self)(self.parts, np.asarray(rows) if self.index is None else self.index[rows])
 
 
-def in_place(X: Any) -> Any:
+def as_rows(X: Any) -> Any:
     """Return memory-mapped arrays and ``.npy`` files, one or a list of them, as Rows; all else as it is."""
     if _is_file(X) and getattr(X, "ndim", 2) == 2:
         return Rows([X])
@@ -104,7 +104,7 @@ def _is_file(X: Any) -> bool:
 
 def choose_rows(X: Any, rows: Indices) -> Any:
     """Return some rows of X: copied from memory, left on disk where X is there."""
-    X = in_place(X)
+    X = as_rows(X)
     return X.choose(rows) if isinstance(X, Rows) else X[rows]
 
 

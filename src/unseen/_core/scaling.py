@@ -26,7 +26,7 @@ def scale_rows(X: FloatArray, normalize: str | None, out: FloatArray | None = No
 def row_lengths(X: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Return the length of every row, and whether its square neither over- nor underflowed; 1 if it did."""
     with np.errstate(over="ignore"):
-        norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+        norm = np.sqrt(squared_lengths(X))
     safe = (norm > 1e-15) & (norm < 1e15)  # float32 included
     return np.where(safe, norm, 1), safe
 
@@ -47,5 +47,14 @@ def _scale_extreme_rows(X: FloatArray) -> FloatArray:
     """Divide by the largest value first: the squares of features of 1e30 or 1e-30 do not exist."""
     largest = np.abs(X).max(axis=1, keepdims=True)
     X = X / np.where(largest == 0, 1, largest)
-    norm = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+    norm = np.sqrt(squared_lengths(X))[:, None]
     return X / np.where(norm == 0, 1, norm)
+
+
+def squared_lengths(X: FloatArray) -> FloatArray:
+    """Return ``||x||^2`` of every row.
+
+    >>> squared_lengths(np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([25.,  1.])
+    """
+    return np.asarray(np.einsum("ij,ij->i", X, X))

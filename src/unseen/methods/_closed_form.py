@@ -18,13 +18,13 @@ from unseen.methods._moments import Moments, Spectrum, is_dask
 
 _SOLUTION = ("mapping_", "coef_", "intercept_")
 _NO_SUMS = (
-    "This model lacks the sums that further samples add to: it comes from a file, or was fitted on fewer "
-    "samples than features. Call partial_fit from the first block on, on a new model."
+    "partial_fit needs moments, which model files and models fitted on fewer samples than features omit. "
+    "Call partial_fit on a new model, starting with the first block."
 )
 
 
 class ClosedForm(ZeroShotClassifier):
-    """Base of the methods that are solved from moments, all values of alpha from one factorisation.
+    """Base of the methods that are solved from moments, all values of alpha from one factorization.
 
     Attributes
     ----------

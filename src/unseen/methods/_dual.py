@@ -1,6 +1,6 @@
 """The trainer of the ranking methods: ascent on the dual problem, a whole path of alphas at once.
 
-Every ranking method minimises over ``W``, with scores ``f(x, c) = s_c W x`` and the violations
+Every ranking method minimizes over ``W``, with scores ``f(x, c) = s_c W x`` and the violations
 ``v_ic = margin(y_i, c) + f(x_i, c) - f(x_i, y_i)`` ::
 
     P(W) = 1/n sum_i loss(v_i) + alpha ||W||^2,    loss(v) = max over u in Q of <u, v> - 1/2 ||u||^2
@@ -15,7 +15,7 @@ class, the optimum has the form ``W = S' A`` with ``A = -G' X / (2 alpha n)``, a
 
 bounds how far the optimum can be: the *duality gap*, at which the training stops. The scores of the seen
 classes are ``X C'`` with ``C = S W = K A`` and ``K = S S'``, so ``W`` itself is never formed, and ``A`` only
-at the end. A step moves the dual variables of a few samples towards the pushes ``u_i`` that attain their
+at the end. A step moves the dual variables of a few samples toward the pushes ``u_i`` that attain their
 losses, as far as D rises: there is no rate to choose, and nothing can diverge. Scores come from one large
 matrix product for a block of samples; within the block they follow every step through the products of its
 samples, ``X X'``.
@@ -72,7 +72,7 @@ class Features(Protocol):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be learnt, but for alpha. Its loss has the smoothing 1."""
+    """What is to be learned, but for alpha. Its loss has the smoothing 1."""
 
     X: Features  # (samples, features), mean squared length 1
     y: Labels  # (samples,)
@@ -117,7 +117,7 @@ class Problem:
 
 @dataclass
 class Solution:
-    """What was learnt for one alpha."""
+    """What was learned for one alpha."""
 
     A: FloatArray = field(default_factory=lambda: np.empty(0))  # (classes, features)
     losses: list[float] = field(default_factory=list)  # mean loss, epoch by epoch
@@ -198,7 +198,7 @@ class Stack:
         loss, gap = sums / len(self.problem.y)
         for i, value in zip(self.active, loss):
             self.solutions[i].losses.append(float(value))
-        return gap / self.at_zero
+        return np.asarray(gap / self.at_zero)
 
     def _weights(self, models: Labels) -> FloatArray:
         """Return ``A' = -X' G / (2 alpha n)`` of some models (features, models, classes)."""
@@ -393,4 +393,4 @@ def subtract_product(C: FloatArray, A: FloatArray, B: FloatArray) -> None:
 
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the inner product of each model's entries."""
-    return np.einsum("imc,imc->m", a, b)
+    return np.asarray(np.einsum("imc,imc->m", a, b))

@@ -81,14 +81,15 @@ class Moments:
 
         Each chunk is summed up where it lies, and the sums are added as a tree: only moments travel.
         """
-        from dask import delayed
+        from dask.delayed import delayed
 
         parts = [
             delayed(cls.of)(X_chunk, y_chunk, n_classes, gram=gram) for X_chunk, y_chunk in dask_chunks(X, y)
         ]
         while len(parts) > 1:
             parts = [delayed(_sum)(parts[i : i + _BRANCHES]) for i in range(0, len(parts), _BRANCHES)]
-        return parts[0].compute()
+        moments: Self = parts[0].compute()
+        return moments
 
     def for_classes(self, index: NDArray[np.intp]) -> Self:
         """Return the moments with these rows of ``count`` and ``total``; -1 stands for a new, empty class.
@@ -124,7 +125,7 @@ def dask_chunks(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
     import dask.array
 
     X = X.rechunk({1: -1})
-    y = y if is_dask(y) else dask.array.from_array(np.asarray(y), chunks=X.chunks[0])
+    y = y if is_dask(y) else dask.array.from_array(np.asarray(y), chunks=X.chunks[0])  # type: ignore[no-untyped-call]
     if y.chunks[0] != X.chunks[0] and not np.isnan([*X.chunks[0], *y.chunks[0]]).any():
         y = y.rechunk({0: X.chunks[0]})
     yield from zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
@@ -148,14 +149,14 @@ class Spectrum:
 
     @classmethod
     def of_gram(cls, gram: FloatArray) -> Self:
-        """Factorise a Gram matrix A'A (features, features)."""
-        # NumPy's, for SciPy's stops all other threads meanwhile, and with them the answer to Ctrl-C
+        """Factorize a Gram matrix A'A (features, features)."""
+        # not SciPy's: it holds the GIL here, which would block Ctrl-C
         values, vectors = np.linalg.eigh(gram)
         return cls(*_positive(values, vectors))
 
     @classmethod
     def of_rows(cls, A: FloatArray) -> Self:
-        """Factorise A'A through the smaller of A'A and AA', for A of shape (n, features)."""
+        """Factorize A'A through the smaller of A'A and AA', for A of shape (n, features)."""
         A = A.astype(np.float64, copy=False)
         if len(A) >= A.shape[1]:
             return cls.of_gram(A.T @ A)
@@ -172,7 +173,7 @@ def _positive(values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, Floa
 
 
 def feature_spectrum(moments: Moments, spectrum: Spectrum | None) -> Spectrum:
-    """Return the given spectrum of X'X, or factorise the Gram matrix of the moments."""
+    """Return the given spectrum of X'X, or factorize the Gram matrix of the moments."""
     if spectrum is not None:
         return spectrum
     assert moments.gram is not None

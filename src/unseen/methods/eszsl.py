@@ -14,7 +14,7 @@ from unseen.methods._moments import Moments, Spectrum, feature_spectrum
 
 
 class ESZSL(ClosedForm):
-    r"""Bilinear regression on class targets, regularised on both sides, in closed form.
+    r"""Bilinear regression on class targets, regularized on both sides, in closed form.
 
     .. math:: V = (X^\top X + \alpha I)^{-1} X^\top Y S (S^\top S + \beta I)^{-1}, \qquad f(x, s) = x^\top V s
 
@@ -23,7 +23,7 @@ class ESZSL(ClosedForm):
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha, beta : float, default=1.0
-        Strength of the regularisation on the feature and on the attribute side.
+        Strength of the regularization on the feature and on the attribute side.
     targets : {"01", "-1+1"}, default="01"
         Coding of Y. The paper's results were obtained with -1 for the wrong classes and +1 for the right
         one; 0 and 1 is much better, because the sum over the many wrong classes no longer dominates.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unseen._core.blocks import FloatArray
+from unseen._core.scaling import squared_lengths
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._moments import Moments, Spectrum, feature_spectrum, target_spectrum
 
@@ -24,7 +25,7 @@ class LinearVS(ClosedForm):
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
-        Strength of the regularisation, the paper's lambda.
+        Strength of the regularization, the paper's lambda.
     normalize : {"l2", None}, default="l2"
         Scale every sample to unit length first.
 
@@ -62,7 +63,7 @@ class LinearVS(ClosedForm):
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         # -||Wx - s||^2 / 2 = x.(sW) - ||s||^2 / 2 + (the same for all classes)
-        return -0.5 * np.einsum("ij,ij->i", S, S)
+        return -0.5 * squared_lengths(S)
 
 
 class LinearSV(ClosedForm):
@@ -78,7 +79,7 @@ class LinearSV(ClosedForm):
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
-        Strength of the regularisation, the paper's lambda.
+        Strength of the regularization, the paper's lambda.
     normalize : {"l2", None}, default="l2"
         Scale every sample to unit length first.
 
@@ -116,4 +117,4 @@ class LinearSV(ClosedForm):
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         # -||x - sW||^2 / 2 = x.(sW) - ||sW||^2 / 2 + (the same for all classes)
-        return -0.5 * np.einsum("ij,ij->i", coef, coef)
+        return -0.5 * squared_lengths(coef)

@@ -17,7 +17,7 @@ from unseen.errors import UnseenError
 from unseen.methods._dual import BLOCK, Labels, Problem, solve_path
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
-RUN = 16  # neighbours that are read together where features stay on disk
+RUN = 16  # neighbors that are read together where features stay on disk
 # Features share a large mean, which slows the training; but it also gives every class a bias. Without half
 # of it, training on CUB takes half the time, and all four methods do better on its validation folds.
 SHIFT = 0.5
@@ -29,7 +29,7 @@ SHIFT = 0.5
 def project_box(u: FloatArray, w: FloatArray) -> FloatArray:
     """DeViSE and ALE, ``w sum_c max(0, v_c)``: each wrong class pushes with ``0 <= b_c <= w``."""
     b = np.maximum(u, 0)
-    return np.minimum(b, w, out=b)
+    return np.asarray(np.minimum(b, w, out=b))
 
 
 def project_simplex(u: FloatArray, w: FloatArray) -> FloatArray:
@@ -41,7 +41,7 @@ def project_simplex(u: FloatArray, w: FloatArray) -> FloatArray:
     minus_t += 1
     minus_t /= np.arange(1, u.shape[2] + 1, dtype=u.dtype)
     b = u + np.minimum(minus_t.min(axis=2, keepdims=True), 0)
-    return np.maximum(b, 0, out=b)
+    return np.asarray(np.maximum(b, 0, out=b))
 
 
 def rank_weights(v: FloatArray) -> FloatArray:
@@ -49,7 +49,8 @@ def rank_weights(v: FloatArray) -> FloatArray:
     ranks = np.arange(1, v.shape[2] + 1)
     weights = np.cumsum(1 / ranks) / ranks  # from r = 1
     violating = (v > 0).astype(v.dtype) @ np.ones(v.shape[2], dtype=v.dtype)  # quicker than counting
-    return weights.astype(v.dtype)[np.maximum(violating.astype(np.intp), 1) - 1][:, :, None]
+    rank = np.maximum(violating.astype(np.intp), 1)
+    return np.asarray(weights.astype(v.dtype)[rank - 1][:, :, None])
 
 
 # ---- the estimators ----------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ class RankingClassifier(ZeroShotClassifier):
     def _train(
         self, training: Training, gram: FloatArray | np.float32, margins: FloatArray, models: Sequence[Self]
     ) -> Iterator[FloatArray]:
-        """Yield what was learnt for each model, one row for each seen class, and note how."""
+        """Yield what was learned for each model, one row for each seen class, and note how."""
         rng = check_random_state(self.random_state)
         copied = 4 * np.prod(training.X.shape) <= COPIED
         order = visiting_order(len(training.y), rng, 1 if copied else RUN)
@@ -120,9 +121,9 @@ class RankingClassifier(ZeroShotClassifier):
             yield solution.A / rows.scale
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
-        return -coef @ self.shift_.astype(coef.dtype)
+        return np.asarray(-coef @ self.shift_.astype(coef.dtype))
 
-    def _warn_of_fit(self) -> None:
+    def _warn_about_fit(self) -> None:
         if self.dual_gap_ > self.tol:
             warnings.warn(
                 f"{type(self).__name__}(alpha={self.alpha:g}) has not converged in {self.n_iter_} epochs: "
@@ -158,9 +159,9 @@ class VisitedRows:
 
 
 def visiting_order(n: int, rng: np.random.RandomState, run: int) -> Labels:
-    """Return 0..n-1 in a random order of runs of neighbours, each block of them shuffled.
+    """Return 0..n-1 in a random order of runs of neighbors, each block of them shuffled.
 
-    Neighbours are read from disk together; every block holds runs from all over the data.
+    Neighbors are read from disk together; every block holds runs from all over the data.
 
     >>> visiting_order(6, np.random.RandomState(0), 2)
     array([0, 2, 5, 3, 4, 1])
@@ -204,7 +205,7 @@ class ALE(RankingClassifier):
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
-        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     normalize : {"l2", None}, default="l2"
         Scale every sample to unit length first.
@@ -224,11 +225,11 @@ class ALE(RankingClassifier):
     n_iter_ : int
         Epochs that were run.
     loss_curve_ : ndarray of shape (n_iter_,)
-        Mean loss in each epoch, without the regularisation.
+        Mean loss in each epoch, without the regularization.
     dual_gap_ : float
         How far the objective can be from its minimum, as a share of its value at W = 0.
     shift_ : ndarray of shape (n_features,)
-        Half the mean of the training features, which is taken off all features: training is twice as fast.
+        Half the mean of the training features, subtracted from all features to train twice as fast.
 
     References
     ----------
@@ -262,7 +263,7 @@ class DeViSE(RankingClassifier):
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
-        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     normalize : {"l2", None}, default="l2"
         Scale every sample to unit length first.
@@ -282,11 +283,11 @@ class DeViSE(RankingClassifier):
     n_iter_ : int
         Epochs that were run.
     loss_curve_ : ndarray of shape (n_iter_,)
-        Mean loss in each epoch, without the regularisation.
+        Mean loss in each epoch, without the regularization.
     dual_gap_ : float
         How far the objective can be from its minimum, as a share of its value at W = 0.
     shift_ : ndarray of shape (n_features,)
-        Half the mean of the training features, which is taken off all features: training is twice as fast.
+        Half the mean of the training features, subtracted from all features to train twice as fast.
 
     References
     ----------
@@ -319,7 +320,7 @@ class SJE(RankingClassifier):
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
-        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     normalize : {"l2", None}, default="l2"
         Scale every sample to unit length first.
@@ -339,11 +340,11 @@ class SJE(RankingClassifier):
     n_iter_ : int
         Epochs that were run.
     loss_curve_ : ndarray of shape (n_iter_,)
-        Mean loss in each epoch, without the regularisation.
+        Mean loss in each epoch, without the regularization.
     dual_gap_ : float
         How far the objective can be from its minimum, as a share of its value at W = 0.
     shift_ : ndarray of shape (n_features,)
-        Half the mean of the training features, which is taken off all features: training is twice as fast.
+        Half the mean of the training features, subtracted from all features to train twice as fast.
 
     References
     ----------

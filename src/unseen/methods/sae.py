@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unseen._core.blocks import FloatArray
+from unseen._core.scaling import squared_lengths
 from unseen.errors import UnseenError
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._moments import Moments, Spectrum, feature_spectrum, target_spectrum
@@ -81,4 +82,4 @@ class SAE(ClosedForm):
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         compared = coef if self.space == "visual" else S
-        return -0.5 * np.einsum("ij,ij->i", compared, compared)
+        return -0.5 * squared_lengths(compared)

@@ -20,7 +20,7 @@ class SynC(RankingClassifier):
         \sigma(s)_c = \exp(-\lVert s - s_c \rVert^2 / (b \, m^2))
 
     with the median distance m between seen prototypes and the bandwidth b. The phantom classes are the seen
-    classes, so the rows A are learnt directly, with the structured loss whose margin is the distance
+    classes, so the rows A are learned directly, with the structured loss whose margin is the distance
     between the prototypes, and the bandwidth costs no training of its own:
 
     .. math:: \frac1N \sum_n \max_c (\lVert s_c - s_{y_n} \rVert / m + f(x_n, c) - f(x_n, y_n))
@@ -33,7 +33,7 @@ class SynC(RankingClassifier):
     prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
-        Strength of the regularisation, the paper's lambda, for features and prototypes of mean squared
+        Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
     bandwidth : float, default=2.0
         How far the similarity of two classes reaches, in squared median distances.
@@ -55,11 +55,11 @@ class SynC(RankingClassifier):
     n_iter_ : int
         Epochs that were run.
     loss_curve_ : ndarray of shape (n_iter_,)
-        Mean loss in each epoch, without the regularisation.
+        Mean loss in each epoch, without the regularization.
     dual_gap_ : float
         How far the objective can be from its minimum, as a share of its value at W = 0.
     shift_ : ndarray of shape (n_features,)
-        Half the mean of the training features, which is taken off all features: training is twice as fast.
+        Half the mean of the training features, subtracted from all features to train twice as fast.
 
     References
     ----------
@@ -113,14 +113,14 @@ class SynC(RankingClassifier):
 
     def _class_features(self, S: FloatArray) -> FloatArray:
         phantoms = self.training_prototypes_
-        # sim(s) pinv(sim(S_seen)): a seen class gets back the row that was learnt for it
+        # sim(s) pinv(sim(S_seen)): a seen class gets back the row that was learned for it
         return self._similarities(S) @ np.linalg.pinv(self._similarities(phantoms))
 
     def _similarities(self, S: FloatArray) -> FloatArray:
         """Return ``exp(-||s - s_phantom||^2 / (bandwidth median^2))``."""
         phantoms = self.training_prototypes_
         width = self.bandwidth * _median_distance(phantoms) ** 2 or 1.0
-        return np.exp(-cdist(S, phantoms, "sqeuclidean") / width)
+        return np.asarray(np.exp(-cdist(S, phantoms, "sqeuclidean") / width))
 
 
 def _median_distance(S: FloatArray) -> float:

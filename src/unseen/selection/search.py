@@ -16,7 +16,7 @@ from unseen._core.blocks import FloatArray, score_blocks
 from unseen._core.labels import candidate_columns
 from unseen._core.parallel import results
 from unseen._core.progress import progress
-from unseen._core.rows import in_place
+from unseen._core.rows import as_rows
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import mean_curve
 from unseen.datasets.splits import GZSLFolds
@@ -47,7 +47,7 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
     gamma : {"paper", "transfer"}, default="paper"
         How gamma is carried from the folds to the retrained model: as it is, as in the paper, or
         extrapolated to the number of classes that the retrained model has seen. A model that has seen
-        fewer classes favours them more, so gamma of the folds tends to be too large.
+        fewer classes favors them more, so gamma of the folds tends to be too large.
     weights : {"per-class", "per-sample"}, default="per-class"
         What accuracy means in the selection.
     n_jobs : int, optional
@@ -158,7 +158,7 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         models: list[Any] = list(fit_settings(self.estimator, X, y, settings))
         for model in models:
             if isinstance(model, ZeroShotClassifier):
-                model._warn_of_fit()
+                model._warn_about_fit()
         self.estimator_, self.estimator_zsl_ = models[0], models[-1]
         self.seen_ = np.isin(self.classes_, y)
 
@@ -215,7 +215,7 @@ def _as_arrays(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 def _indexable(X: Any) -> Any:
     """Return X ready for indexing by slices and arrays; what is on disk stays there."""
-    X = in_place(X)
+    X = as_rows(X)
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
