@@ -1,26 +1,36 @@
-"""Accuracies in percent, per class or per sample, and what is made of two of them."""
+"""Accuracies in percent, per class or per sample, and the metrics made of them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unseen._core.blocks import FloatArray
 from unseen.errors import UnseenError, did_you_mean
 
 Weights = Literal["per-class", "per-sample"]
 WEIGHTS: tuple[Weights, Weights] = ("per-class", "per-sample")
 
-_ONE = 2**62  # all samples together weigh at most this, so int64 never overflows
+
+class Accuracies(NamedTuple):
+    """The accuracies on unseen and on seen samples, and their harmonic mean, in percent."""
+
+    unseen: float
+    seen: float
+    h: float
+
+
+_TOTAL = 2**62  # at most the sum of all sample weights, so that int64 never overflows
 
 
 def class_weights(count: NDArray[np.integer], weights: str = "per-class") -> NDArray[np.int64]:
-    """Return what one sample of each class weighs, given the number of samples of each class.
+    """Return the weight of one sample of each class, given the number of samples of each class.
 
-    ``"per-class"`` lets every class that has a sample weigh the same; a class without one is left out.
-    ``"per-sample"`` lets every sample weigh the same. The weights are integers: their sums are exact,
-    whatever the order of the samples.
+    With ``"per-class"`` all classes that have samples get the same total weight; classes without samples
+    are ignored. With ``"per-sample"`` all samples get the same weight. The weights are integers, so that
+    their sums are exact and do not depend on the order of the samples.
 
     >>> count = np.array([2, 0, 1])
     >>> weight = class_weights(count)
@@ -33,7 +43,7 @@ def class_weights(count: NDArray[np.integer], weights: str = "per-class") -> NDA
     present = count > 0
     if weights == "per-sample":
         return present.astype(np.int64)
-    return np.where(present, _ONE // (max(present.sum(), 1) * np.maximum(count, 1)), 0)
+    return np.where(present, _TOTAL // (max(present.sum(), 1) * np.maximum(count, 1)), 0)
 
 
 def accuracy(y: ArrayLike, predicted: ArrayLike, weights: str = "per-class") -> float:
@@ -44,8 +54,8 @@ def accuracy(y: ArrayLike, predicted: ArrayLike, weights: str = "per-class") -> 
     y, predicted : array-like of shape (n_samples,)
         True and predicted labels.
     weights : {"per-class", "per-sample"}
-        Mean over the classes in ``y`` of each class's accuracy, or mean over the samples. A class without
-        a sample in ``y`` has no accuracy: it is left out of the mean.
+        The mean accuracy over the classes in ``y``, or the mean over the samples. Classes without samples
+        in ``y`` are ignored.
 
     Examples
     --------
@@ -54,21 +64,25 @@ def accuracy(y: ArrayLike, predicted: ArrayLike, weights: str = "per-class") -> 
     >>> accuracy([0, 0, 0, 1], [0, 0, 0, 2], weights="per-sample")
     75.0
     """
-    y, predicted = np.asarray(y), np.asarray(predicted)
-    if y.ndim != 1 or y.shape != predicted.shape:
+    true, guess = np.asarray(y), np.asarray(predicted)
+    if true.ndim != 1 or true.shape != guess.shape:
         raise UnseenError(
-            f"y has shape {y.shape} and predicted {predicted.shape}, expected one label per sample in both."
+            f"y has shape {true.shape} and predicted {guess.shape}, expected one label per sample in both."
         )
-    if len(y) == 0:
-        raise UnseenError("There is no sample, so there is no accuracy. Pass at least one.")
-    y_index = np.unique(y, return_inverse=True)[1]
-    count, right = np.bincount(y_index), np.bincount(y_index, weights=y == predicted)
-    w = class_weights(count, weights)
-    return float(100 * (w @ right.astype(np.int64) / (w @ count)))
+    if len(true) == 0:
+        raise UnseenError("accuracy got no sample. Pass at least one.")
+    index = np.unique(true, return_inverse=True)[1]
+    count, right = np.bincount(index), np.bincount(index[true == guess], minlength=index.max() + 1)
+    w = class_weights(count, weights)  # (classes,)
+    return float(100 * (w @ right / (w @ count)))
 
 
-def harmonic_mean(unseen: Any, seen: Any) -> Any:
-    """Return ``2 U S / (U + S)``, and 0 where both are 0; numbers or arrays.
+@overload
+def harmonic_mean(unseen: float, seen: float) -> float: ...
+@overload
+def harmonic_mean(unseen: FloatArray, seen: FloatArray) -> FloatArray: ...
+def harmonic_mean(unseen: float | FloatArray, seen: float | FloatArray) -> float | FloatArray:
+    """Return ``2 U S / (U + S)`` of numbers or arrays; 0 where both are 0.
 
     >>> harmonic_mean(30.0, 60.0)
     40.0
@@ -79,12 +93,12 @@ def harmonic_mean(unseen: Any, seen: Any) -> Any:
     return H if H.ndim else float(H)
 
 
-def area_under_curve(unseen: NDArray[np.floating], seen: NDArray[np.floating]) -> float:
+def area_under_curve(unseen: FloatArray, seen: FloatArray) -> float:
     """Return the AUSUC (0 to 1) of a curve in percent, by the trapezoidal rule over all of its points.
 
-    The points run from gamma = -inf (seen classes alone, ``unseen`` 0) to gamma = +inf (``seen`` 0). As in
-    the definition of the measure, two neighboring points are joined by a straight line; they differ in
-    both accuracies only where samples of both kinds change at the very same gamma.
+    The points run from gamma = -inf (only seen classes, ``unseen`` is 0) to gamma = +inf (``seen`` is 0). As
+    in the definition of the metric, neighboring points are joined by straight lines. They differ in both
+    accuracies only where samples of both kinds flip at the same gamma.
 
     References
     ----------

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import oracle
-from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve, _argsort, mean_curve
+from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
 from unseen.errors import UnseenError
 from unseen.metrics import accuracy
 
@@ -85,17 +85,6 @@ def test_order_and_offsets_change_nothing(problem, weights, random):
         np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
     assert before.best() == after.best()
     assert before.ausuc == after.ausuc
-
-
-@settings(max_examples=100, deadline=None)
-@given(hnp.arrays(np.float64, st.integers(0, 300), elements=st.floats(allow_nan=False)))
-def test_order_is_that_of_a_plain_sort(d):
-    np.testing.assert_array_equal(d[_argsort(d)], np.sort(d))
-
-
-def test_order_of_numbers_that_differ_in_their_last_bits():
-    d = 1.0 + np.random.default_rng(0).permutation(5000) * np.finfo(float).eps
-    np.testing.assert_array_equal(_argsort(d), d.argsort())
 
 
 def test_ends_of_the_curve_are_the_accuracies_of_each_side_alone():

@@ -133,7 +133,7 @@ def test_absent_classes_are_named(tmp_path):
     np.savez(path, scores=np.eye(4), y=[0, 2, 0, 2], seen=[1, 1, 0, 0], class_names=["a", "b", "c", "d"])
     done = calibrate(path, "--json")
     assert json.loads(done.stdout)["absent_classes"] == ["b", "d"]
-    assert "2 of 4 classes have no sample and are left out of the means: b, d" in done.stderr
+    assert "2 of 4 classes have no sample and are ignored in the averages: b, d" in done.stderr
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "html"])

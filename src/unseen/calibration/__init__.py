@@ -1,1 +1,1 @@
-"""Seen against unseen: accuracies, the exact curve over gamma, calibrated classifiers, score files."""
+"""The seen-unseen trade-off: the exact curve over gamma, calibrated classifiers, score files."""

@@ -1,41 +1,33 @@
-"""How sure a calibration is: the curve of many resampled test sets, computed together."""
+"""The uncertainty of a calibration: the curves of many resampled test sets, computed together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from unseen.calibration.curve import (
-    Goal,
-    ScoreMaxima,
-    check_labels,
-    last_of_equals,
-    middle,
-    sorted_flips,
-    usable,
-)
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen.calibration.curve import Goal, ScoreMaxima, check_labels, sorted_flips
+from unseen.calibration.segments import finite_segments, last_of_equals, middle
 from unseen.errors import UnseenError
 from unseen.metrics import WEIGHTS, harmonic_mean
 
-FloatArray = NDArray[np.floating]
-IndexArray = NDArray[np.intp]
-
-_CELLS = 2**19  # replicates x samples that are in memory at a time
-_EQUAL = 1e-9  # accuracies (percent) nearer than this are the same number, summed in another order
+_CELLS = 2**19  # replicates x samples in memory at a time
+_ROUNDING = 1e-9  # accuracies (percent) that differ by less are the same number, summed in another order
 
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """The harmonic mean, the area under the curve and gamma of every replicate, (n_replicates,) each."""
+    """The harmonic mean, AUSUC and gamma of every replicate, (n_replicates,) each."""
 
     h: FloatArray
     ausuc: FloatArray
     gamma: FloatArray
 
-    def interval(self, name: str, confidence: float = 0.95) -> tuple[float, float]:
+    def interval(self, name: Literal["h", "ausuc", "gamma"], confidence: float = 0.95) -> tuple[float, float]:
         """Return the percentile interval of ``"h"``, ``"ausuc"`` or ``"gamma"``."""
         tail = (1 - confidence) / 2
         low, high = np.quantile(getattr(self, name), [tail, 1 - tail])
@@ -52,17 +44,19 @@ def bootstrap(
     n_replicates: int = 1000,
     random_state: int = 0,
 ) -> Bootstrap:
-    """Resample the samples with replacement and choose gamma anew each time.
+    """Resample the samples with replacement and choose gamma for each replicate.
 
-    Seen and unseen samples are drawn apart, each as many as there are. A class that is not drawn is left
-    out of that replicate's per-class means.
+    Seen and unseen samples are drawn separately, as many of each as there are. A class that is not drawn is
+    ignored in the per-class means of that replicate.
 
     Parameters
     ----------
     maxima, y, seen, weights
         As for ``SeenUnseenCurve.from_maxima``.
     goal : Goal, optional
-        What gamma is chosen for; the harmonic mean unless told.
+        What gamma maximizes; the harmonic mean by default.
+    n_replicates : int
+    random_state : int
 
     Examples
     --------
@@ -77,21 +71,21 @@ def bootstrap(
         raise UnseenError(f"Got n_replicates={n_replicates}, but expected at least 1.")
     if weights not in WEIGHTS:
         raise UnseenError(f"Got weights={weights!r}, but expected 'per-class' or 'per-sample'.")
-    seen = np.asarray(seen)
-    y, _ = check_labels(y, len(maxima), seen)
-    right, order, d = sorted_flips(maxima, y)
-    samples = right[order]
-    steps = _Steps(d, samples, seen[y[samples]], last_of_equals(d), goal or Goal())
-    parts = [steps.replicates(w) for w in _resampled_weights(y, seen, weights, n_replicates, random_state)]
-    return Bootstrap(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    is_seen = np.asarray(seen)
+    columns, _ = check_labels(y, len(maxima), is_seen)
+    samples, d = sorted_flips(maxima, columns)
+    steps = _Steps(d, samples, is_seen[columns[samples]], last_of_equals(d), goal or Goal())
+    blocks = _resampled_weights(columns, is_seen, weights, n_replicates, random_state)
+    h, ausuc, gamma = (np.concatenate(parts) for parts in zip(*map(steps.replicates, blocks), strict=True))
+    return Bootstrap(h, ausuc, gamma)
 
 
 def _resampled_weights(
-    y: IndexArray, seen: NDArray[np.bool_], weights: str, n: int, random_state: int
+    y: IndexArray, seen: BoolArray, weights: str, n: int, random_state: int
 ) -> Iterator[FloatArray]:
-    """Yield the weight of every sample in some replicates, (replicates, samples), until there are n.
+    """Yield the sample weights of n replicates, in blocks (replicates, samples).
 
-    The seen samples of a replicate weigh 1 together, and so do the unseen ones.
+    In each replicate the weights of the seen samples sum to 1, and so do those of the unseen samples.
     """
     rng = np.random.default_rng(random_state)
     at_once = max(1, _CELLS // len(y))
@@ -119,12 +113,12 @@ def _count_rows(values: IndexArray, n_values: int) -> IndexArray:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """The steps of the curve, shared by all replicates: only their heights differ."""
+    """The steps of the curve. All replicates share their positions; only their heights differ."""
 
-    d: FloatArray  # (steps,), in order
+    d: FloatArray  # (steps,), sorted
     samples: IndexArray  # (steps,)
-    is_seen: NDArray[np.bool_]  # (steps,)
-    last: NDArray[np.bool_]  # (steps,)
+    is_seen: BoolArray  # (steps,)
+    last: BoolArray  # (steps,)
     goal: Goal
 
     def replicates(self, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -134,7 +128,7 @@ class _Steps:
         lost = 100 * self._cumulate(np.where(self.is_seen, step, 0))
         S = lost[:, -1:] - lost
         H = harmonic_mean(U, S)
-        # area = sum over neighbours of (U' - U) (S + S') / 2
+        # area = sum over neighbors of (U' - U) (S + S') / 2
         area = np.einsum("rk,rk->r", np.diff(U, axis=1), S[:, :-1] + S[:, 1:]) / 2 / 100**2
         first, end = self._best_run(self.goal.value(U, S, H), U + S)
         return H[np.arange(len(H)), first], area, self._gamma(first, end)
@@ -145,13 +139,16 @@ class _Steps:
         return total
 
     def _best_run(self, value: FloatArray, total: FloatArray) -> tuple[IndexArray, IndexArray]:
-        """Return the first run of best segments, [first, end): a sample that is not drawn makes no step."""
-        inside = usable(self.d[self.last])
+        """Return the first run of best segments, [first, end).
+
+        It may be longer than one segment, since a sample that is not drawn makes no step.
+        """
+        inside = finite_segments(self.d[self.last])
         value, total = value[:, inside], total[:, inside]
-        best = value >= value.max(axis=1, keepdims=True) - _EQUAL
-        # among equally good ones the larger sum of both accuracies, as for the curve itself
+        best = value >= value.max(axis=1, keepdims=True) - _ROUNDING
+        # ties are broken by the larger sum of both accuracies, as for the curve itself
         total = np.where(best, total, -np.inf)
-        best = total >= total.max(axis=1, keepdims=True) - _EQUAL
+        best = total >= total.max(axis=1, keepdims=True) - _ROUNDING
         first = best.argmax(axis=1)
         after = ~best & (np.arange(best.shape[1]) > first[:, None])
         end = np.where(after.any(axis=1), after.argmax(axis=1), best.shape[1])

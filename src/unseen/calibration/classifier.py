@@ -1,4 +1,4 @@
-"""Any classifier with the seen/unseen bias taken off its predictions."""
+"""Any classifier, with the seen/unseen bias removed from its predictions."""
 
 from __future__ import annotations
 
@@ -6,26 +6,29 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from unseen._core.blocks import BLOCK, row_blocks
-from unseen._core.labels import label_positions
-from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
+from unseen._core.blocks import BLOCK, BoolArray, FloatArray, row_blocks
+from unseen._core.labels import LabelArray, class_mask, label_positions
+from unseen.calibration.curve import OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
 
-# where a classifier may keep the scores of all classes, best first
+ScoreFunction = Callable[[Any], ArrayLike]  # samples to scores (n_samples, n_classes)
+
+# the methods that give scores for all classes, in order of preference
 _SCORE_METHODS = ("similarity", "decision_function", "predict_proba")
 NO_COLUMN = "has no column in the scores"
 
 
-class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Wrap a classifier that favours the classes it was trained on, so that ``predict`` is calibrated.
+class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Calibrate a classifier that favors the classes it was trained on.
 
-    ``fit`` trains nothing: it takes samples of seen *and* unseen classes that the classifier was not
-    trained on, and finds the gamma to take off the scores of seen classes. Scores are computed in blocks.
+    ``fit`` trains nothing. It takes samples of seen *and* unseen classes that the classifier was not trained
+    on, and chooses the gamma that ``predict`` subtracts from the scores of the seen classes. Scores are
+    computed in blocks.
 
     Parameters
     ----------
@@ -33,28 +36,29 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A classifier with ``similarity``, ``decision_function`` or ``predict_proba``, or a function from X
         to scores of shape (n_samples, n_classes).
     seen : array-like, optional
-        The labels of the classes that had training samples; ``estimator.seen_`` unless told.
+        The labels of the classes that had training samples; ``estimator.seen_`` by default.
     classes : array-like of shape (n_classes,), optional
-        The label of every column of the scores; ``estimator.classes_``, or 0, 1, ... for a callable.
+        The label of every column of the scores; ``estimator.classes_`` by default, or 0, 1, ... for a
+        callable.
     weights : {"per-class", "per-sample"}
-        Whether every class or every sample weighs the same.
+        Whether every class or every sample has the same weight.
     min_seen, min_unseen, unseen_share : float, optional
-        What to choose gamma for instead of the harmonic mean, see ``SeenUnseenCurve.best``.
+        What gamma maximizes instead of the harmonic mean, see ``SeenUnseenCurve.best``.
 
     Attributes
     ----------
     gamma_ : float
-        What is taken off the score of every seen class.
+        The number that is subtracted from the scores of the seen classes.
     point_ : OperatingPoint
-        The choice with its accuracies on the samples of ``fit``.
+        This gamma, with its accuracies on the samples of ``fit``.
     curve_ : SeenUnseenCurve
-        All choices.
+        The accuracies on the samples of ``fit`` for every gamma.
     classes_ : ndarray of shape (n_classes,)
     seen_ : ndarray of bool, shape (n_classes,)
 
     Examples
     --------
-    A classifier over three classes that saw two of them:
+    A classifier over three classes that was trained on two of them:
 
     >>> def scores(X):
     ...     return np.column_stack([X + 1, 2 - X, X - 2])
@@ -66,12 +70,18 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
+    classes_: LabelArray
+    seen_: BoolArray
+    curve_: SeenUnseenCurve
+    point_: OperatingPoint
+    gamma_: float
+
     def __init__(
         self,
         estimator: Any,
         *,
-        seen: Any = None,
-        classes: Any = None,
+        seen: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
         weights: str = "per-class",
         min_seen: float | None = None,
         min_unseen: float | None = None,
@@ -85,8 +95,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.min_unseen = min_unseen
         self.unseen_share = unseen_share
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Find gamma on samples X with labels y that the classifier was not trained on."""
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Choose gamma on samples X with labels y that the classifier was not trained on."""
         self.classes_ = self._column_labels(X)
         self.seen_ = self._seen_mask()
         index = label_positions(y, self.classes_, "y", NO_COLUMN)
@@ -97,8 +107,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.gamma_ = self.point_.gamma
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of the best class of every sample, with gamma taken off the seen classes."""
+    def predict(self, X: Any) -> LabelArray:
+        """Subtract gamma from the scores of the seen classes and return the best class of every sample."""
         check_is_fitted(self, "gamma_")
         column = self._maxima(X).predict(self.gamma_)
         if (column < 0).any():
@@ -119,7 +129,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             blocks.append(ScoreMaxima.from_scores(scores, self.seen_))
         return ScoreMaxima.concatenate(blocks)
 
-    def _column_labels(self, X: Any) -> NDArray[Any]:
+    def _column_labels(self, X: Any) -> LabelArray:
         if self.classes is not None:
             return np.asarray(self.classes)
         if hasattr(self.estimator, "classes_"):
@@ -127,30 +137,31 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         one = _score_function(self.estimator)(_safe_indexing(X, slice(0, 1)))
         return np.arange(_as_columns(one).shape[1])
 
-    def _seen_mask(self) -> NDArray[np.bool_]:
+    def _seen_mask(self) -> BoolArray:
         if self.seen is None:
             mask = getattr(self.estimator, "seen_", None)
             if mask is None:
-                raise UnseenError("Which classes were seen? Pass seen=[...], the labels of the seen classes.")
+                raise UnseenError(
+                    f"{type(self.estimator).__name__} does not say which classes it has seen. "
+                    "Pass seen=[...], the labels of the classes that had training samples."
+                )
             return np.asarray(mask)
-        mask = np.zeros(len(self.classes_), dtype=bool)
-        mask[label_positions(self.seen, self.classes_, "seen", NO_COLUMN)] = True
-        return mask
+        columns = label_positions(self.seen, self.classes_, "seen", NO_COLUMN)
+        return class_mask(columns, len(self.classes_))
 
 
-def _score_function(estimator: Any) -> Callable[[Any], Any]:
-    for name in _SCORE_METHODS:
+def _score_function(estimator: Any) -> ScoreFunction:
+    for name in (*_SCORE_METHODS, "__call__"):
         if hasattr(estimator, name):
-            return getattr(estimator, name)
-    if callable(estimator):
-        return estimator
+            method: ScoreFunction = getattr(estimator, name)
+            return method
     raise UnseenError(
         f"{type(estimator).__name__} gives no scores, expected one of {', '.join(_SCORE_METHODS)}, "
         "or a function from X to scores."
     )
 
 
-def _as_columns(scores: Any) -> NDArray[Any]:
-    """Return scores with a column per class; scikit-learn's single column for two classes becomes two."""
-    scores = np.asarray(scores)
-    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+def _as_columns(scores: ArrayLike) -> FloatArray:
+    """Return scores with one column per class; scikit-learn's single column for two classes becomes two."""
+    columns = np.asarray(scores)
+    return np.column_stack([-columns, columns]) if columns.ndim == 1 else columns

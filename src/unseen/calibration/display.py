@@ -10,7 +10,7 @@ import numpy as np
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.display import Display, data_frame
 
-_SHOWN = 20  # points per percent that a figure can show: more would only make its file larger
+_SHOWN = 20  # points per percent in a figure: more would only enlarge its file
 
 
 class Point(Protocol):
@@ -45,18 +45,18 @@ class Curve(Protocol):
 
 @dataclass
 class SeenUnseenDisplay(Display):
-    """The seen-unseen curve with a chosen and the uncalibrated point, over lines of equal harmonic mean.
+    """The seen-unseen curve with the chosen and the uncalibrated point, over lines of equal harmonic mean.
 
     Parameters
     ----------
     curve : SeenUnseenCurve
     point : OperatingPoint, optional
-        The choice to mark; the best harmonic mean by default.
+        The point to mark; the best harmonic mean by default.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
-        Once it is drawn.
+        Available after ``plot``.
     """
 
     curve: Curve
@@ -95,7 +95,7 @@ class SeenUnseenDisplay(Display):
             self.ax_.annotate(f"H = {H}", (H, H), color="0.6", fontsize=7, annotation_clip=True, zorder=0)
 
     def frame(self) -> Any:
-        """Return the curve as a pandas DataFrame: one row per segment of gamma, its upper end included."""
+        """Return the curve as a pandas DataFrame: one row per segment (gamma_low, gamma_high]."""
         ends = self.curve.breakpoints
         return data_frame(
             {
@@ -110,7 +110,7 @@ class SeenUnseenDisplay(Display):
 
 
 def visible_segments(curve: Curve) -> IndexArray:
-    """Return the segments that differ visibly from the one before; a small curve keeps all of them."""
+    """Return the segments that a figure can show apart; all segments of a small curve."""
     n = len(curve.h_curve)
     if n <= 100 * _SHOWN:
         return np.arange(n)

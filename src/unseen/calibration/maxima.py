@@ -1,0 +1,115 @@
+"""The best seen and the best unseen score of every sample: all that calibration needs of the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen.errors import UnseenError
+
+_CACHED = 2**15  # scores copied at a time: few enough to be in the cache when they are searched
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMaxima:
+    """The best seen and the best unseen class of every sample, with their scores.
+
+    These are four numbers per sample, so the whole score matrix never has to exist: compute it block by
+    block. A class with the score ``-inf`` is excluded: it is never predicted (its column here is -1).
+
+    Examples
+    --------
+    >>> seen = np.array([True, True, False])
+    >>> blocks = [np.array([[0.9, 0.1, 0.5]]), np.array([[0.2, 0.4, 0.3]])]
+    >>> maxima = ScoreMaxima.concatenate([ScoreMaxima.from_scores(block, seen) for block in blocks])
+    >>> maxima.predict(gamma=0.2)
+    array([0, 2])
+    """
+
+    best_seen: FloatArray  # (samples,)
+    best_unseen: FloatArray  # (samples,)
+    argmax_seen: IndexArray  # (samples,), column among all classes
+    argmax_unseen: IndexArray  # (samples,), column among all classes
+
+    @classmethod
+    def from_scores(cls, scores: ArrayLike, seen: ArrayLike) -> Self:
+        """Reduce scores (n_samples, n_classes) with the mask of seen classes (n_classes,)."""
+        checked, mask = _check_scores(scores, seen)
+        best_seen, argmax_seen = _best(checked, np.flatnonzero(mask))
+        best_unseen, argmax_unseen = _best(checked, np.flatnonzero(~mask))
+        return cls(best_seen, best_unseen, argmax_seen, argmax_unseen)
+
+    @classmethod
+    def concatenate(cls, blocks: Sequence[Self]) -> Self:
+        """Join the maxima of consecutive blocks of samples."""
+        if not blocks:
+            raise UnseenError("There is no block of scores. Pass at least one.")
+        return cls(
+            np.concatenate([block.best_seen for block in blocks]),
+            np.concatenate([block.best_unseen for block in blocks]),
+            np.concatenate([block.argmax_seen for block in blocks]),
+            np.concatenate([block.argmax_unseen for block in blocks]),
+        )
+
+    @cached_property
+    def flips(self) -> FloatArray:
+        """The gamma up to which each sample is predicted as seen: ``d`` (n_samples,), float64."""
+        # d = max seen score - max unseen score
+        with np.errstate(invalid="ignore", over="ignore"):
+            d = np.subtract(self.best_seen, self.best_unseen, dtype=np.float64)
+        if np.isnan(d.min(initial=0)):
+            # inf - inf is a tie that no finite gamma breaks, and the seen class wins ties
+            d[np.isnan(d)] = np.inf
+        return d
+
+    def predict(self, gamma: float = 0.0) -> IndexArray:
+        """Subtract gamma from the scores of the seen classes and return the best column of every sample.
+
+        Where a seen and an unseen class tie, the seen class wins; among seen or among unseen classes the
+        first column wins. The result is -1 where every class is excluded.
+        """
+        return np.where(gamma > self.flips, self.argmax_unseen, self.argmax_seen)
+
+    def __len__(self) -> int:
+        return len(self.best_seen)
+
+
+def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    scores, seen = np.asarray(scores), np.asarray(seen)
+    if scores.ndim != 2 or scores.dtype.kind not in "fiub":
+        raise UnseenError(
+            f"scores has shape {scores.shape} and type {scores.dtype}, "
+            "expected numbers of shape (samples, classes)."
+        )
+    if scores.dtype.kind != "f":
+        scores = scores.astype(np.float64)
+    if seen.dtype != bool or seen.shape != scores.shape[1:]:
+        raise UnseenError(
+            f"seen has shape {seen.shape} and type {seen.dtype}, expected one bool per class: "
+            f"({scores.shape[1]},). Pass True for every class that had training samples."
+        )
+    return scores, seen
+
+
+def _best(scores: FloatArray, columns: IndexArray) -> tuple[FloatArray, IndexArray]:
+    """Return the largest score of every sample among some columns, and its column (-1 if excluded)."""
+    best = np.full(len(scores), -np.inf, dtype=scores.dtype)
+    position = np.zeros(len(scores), dtype=np.intp)
+    rows = max(1, _CACHED // max(1, len(columns)))
+    for start in range(0, len(scores) if len(columns) else 0, rows):
+        block = slice(start, start + rows)
+        part = scores[block].take(columns, axis=1)  # (rows, columns)
+        position[block] = part.argmax(axis=1)
+        best[block] = part[np.arange(len(part)), position[block]]
+    if np.isnan(best).any():  # argmax stops at the first NaN of a row
+        row = int(np.isnan(best).argmax())
+        raise UnseenError(
+            f"scores[{row}, {columns[position[row]]}] is NaN, expected a number (-inf excludes a class)."
+        )
+    return best, np.where(best > -np.inf, np.append(columns, -1)[position], -1)
