@@ -175,12 +175,13 @@ def busy_fork(fork: Fork) -> None:
 
 
 @needs_proc
-def test_ctrl_c_does_not_wait_for_a_long_call(forks, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_does_not_wait_for_a_long_call(forks, tmp_path, number):
     fork = forks.start("bench", "--methods", "fake_methods:Deaf", "--jobs", 1, "--out", tmp_path, "--quiet")
     busy_fork(fork)
-    done = fork.interrupt()
+    done = fork.interrupt() if number == signal.SIGINT else fork.kill(number)
     assert done.seconds < 2
-    assert done.returncode == 128 + signal.SIGINT
+    assert done.returncode == 128 + number
     assert f"interrupted: 0 of 1 runs are stored in {tmp_path}; the same command continues." in done.stderr
 
 
@@ -328,14 +329,16 @@ def test_a_folder_that_cannot_be_written_is_one_line(forks, tmp_path, command, k
         place = Path("/proc/self")  # root may write into any folder but this
     else:
         place.mkdir(mode=0o500)
-    (tmp_path / "scores.npz").write_bytes(b"")
+    # a method that ends the process and a file that cannot be read: any work would end in something else
     model, features = model_and_features(tmp_path)
+    empty = tmp_path / "empty.npz"
+    empty.write_bytes(b"")
     arguments = {
-        "bench": ["--methods", "linear-sv", "--out", place / "run"],
-        "fit": ["--model", place / "model"],
+        "bench": ["--methods", "fake_methods:Dying", "--jobs", 1, "--out", place / "run"],
+        "fit": ["--method", "fake_methods:Dying", "--model", place / "model"],
         "predict": [model, features, "--out", place / "p.csv"],
         "export": [model, "--format", "npz", "--out", place / "m.npz"],
-        "calibrate": [tmp_path / "scores.npz", "--apply", place / "a.npz"],
+        "calibrate": [empty, "--apply", place / "a.npz"],
     }
     line = one_clear_line(forks.run(command, *arguments[command]))
     assert str(place) in line
