@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 
 class UnseenError(ValueError):
@@ -32,8 +33,27 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def need_extra(package: str, extra: str, purpose: str) -> UnseenError:
-    """Return the error for an optional package that is not installed."""
+def need_extra(packages: str | Sequence[str], extra: str, purpose: str) -> UnseenError:
+    """Return the error for optional packages that are not installed, with a command that installs them.
+
+    Parameters
+    ----------
+    packages : name of the package, or names
+    extra : the extra of this package that they belong to
+    purpose : what needs them, as the subject of a sentence
+    """
+    names = [packages] if isinstance(packages, str) else list(packages)
+    what, them = ("package", "it") if len(names) == 1 else ("packages", "them")
     return UnseenError(
-        f"{purpose} needs the package {package}. Install it with: pip install 'unseen[{extra}]'"
+        f"{purpose} needs the {what} {' and '.join(names)}. "
+        f"Install {them} with: pip install {_requirement(names, extra)}"
     )
+
+
+def _requirement(names: Sequence[str], extra: str) -> str:
+    """Return what pip installs from a clone, or without one: no index is asked for this package itself."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "pyproject.toml").is_file():
+        return " ".join(names)
+    place = "." if root == Path.cwd() else root
+    return f"-e '{place}[{extra}]'"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import onnx
+import onnx.version_converter
 import onnxruntime
 import pytest
 
+from onnx_models import map_backbone, mean_backbone, small_network
 from unseen import ESZSL, GZSLClassifierCV, LinearSV
 from unseen.datasets import load
+from unseen.encoders.backbone import Backbone
 from unseen.errors import UnseenError
 from unseen.models.export import export
 
@@ -70,3 +74,67 @@ def test_what_is_not_a_layer_is_refused(tmp_path, data):
     with pytest.raises(UnseenError, match="expected one of onnx, npz"):
         export(models(data)["plain"], tmp_path / "m", "pickle")
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- one file of backbone and classifier
+
+
+def convert(path, opset):
+    """Rewrite a network for another opset: axes of reductions are an input from 18 on."""
+    network = onnx.version_converter.convert_version(onnx.load(path), opset)
+    onnx.save(network, path)
+
+
+NETWORKS = {
+    "features": lambda path: small_network(path),
+    "channels last": lambda path: mean_backbone(path, ("batch", 16, 16, 3)),
+    "fixed batch": lambda path: mean_backbone(path, (4, 3, 16, 16)),
+    "weights in another file": lambda path: small_network(path, "weights.bin"),
+    "map": lambda path: map_backbone(path),
+    "tokens": lambda path: map_backbone(path),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("opset", [17, 21])
+def test_backbone_and_classifier_in_one_file(tmp_path, name, opset):
+    NETWORKS[name](tmp_path / "network.onnx")
+    convert(tmp_path / "network.onnx", opset)
+    output = name if name in ("map", "tokens") else None
+    backbone = Backbone(tmp_path / "network.onnx", size=16, output=output)
+    rng = np.random.default_rng(0)
+    pixels = rng.normal(size=(4, 3, 16, 16)).astype(np.float32)
+    X = backbone(pixels)
+    model = ESZSL(rng.normal(size=(5, 4)), alpha=1.0).fit(X, [0, 1, 2, 0])
+    export(model, tmp_path / "whole.onnx", "onnx", backbone=backbone)
+    (tmp_path / "network.onnx").unlink()  # nothing else is needed
+    session = onnxruntime.InferenceSession(tmp_path / "whole.onnx", providers=["CPUExecutionProvider"])
+    fed = pixels.transpose(0, 2, 3, 1) if backbone.layout == "NHWC" else pixels
+    scores, label = session.run(["scores", "label"], {"pixels": fed})
+    np.testing.assert_allclose(scores, model.similarity(X), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(label, model.predict(X))
+    assert [entry.name for entry in session.get_outputs()] == ["scores", "label"]
+    assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == [0, 1, 2, 3, 4]
+
+
+def test_a_backbone_that_does_not_fit_is_refused(tmp_path, data):
+    backbone = Backbone(small_network(tmp_path / "network.onnx"))
+    model = models(data)["plain"]
+    with pytest.raises(UnseenError, match="gives 6 features, but the model takes 12"):
+        export(model, tmp_path / "m.onnx", "onnx", backbone=backbone)
+    with pytest.raises(UnseenError, match="only be exported with format='onnx'"):
+        export(model, tmp_path / "m.npz", "npz", backbone=backbone)
+    old = onnx.load(tmp_path / "network.onnx")
+    old.opset_import[0].version = 9
+    onnx.save(old, tmp_path / "network.onnx")
+    with pytest.raises(UnseenError, match="opset 9, expected 11 or later"):
+        export(model, tmp_path / "m.onnx", "onnx", backbone=backbone)
+    assert [path.name for path in tmp_path.iterdir()] == ["network.onnx"]
+
+
+def test_without_the_package_onnx_a_message_says_what_to_install(tmp_path, data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.delitem(sys.modules, "unseen.models.onnx_graph", raising=False)
+    with pytest.raises(UnseenError, match=r"Writing ONNX needs the package onnx\. Install it with: pip"):
+        export(models(data)["plain"], tmp_path / "m.onnx", "onnx")
+    export(models(data)["plain"], tmp_path / "m.npz", "npz")

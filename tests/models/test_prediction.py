@@ -122,7 +122,7 @@ def cut_short(path: Path, X: np.ndarray) -> None:
     [
         (lambda path, X: np.savez(path, X=X[:, :5]), "5 features per sample, but the model takes 6"),
         (lambda path, X: np.savez(path, Y=X), "no array X"),
-        (lambda path, X: np.savez(path, X=X[:0]), "holds no sample"),
+        (lambda path, X: np.savez(path, X=X[:0]), "holds no samples"),
         (lambda path, X: np.savez(path, X=X[0]), "expected \\(samples, features\\)"),
         (lambda path, X: np.savez(path, X=X.astype(str)), "type <U"),
         (lambda path, X: np.savez(path, X=X.astype(object)), "pickled objects"),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen import __version__
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.files import atomic_path, write_npz
-from unseen.errors import UnseenError
+from unseen._core.labels import LabelArray
+from unseen.errors import UnseenError, need_extra
+
+FORMATS = ("onnx", "npz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class LinearLayer:
 
     coef: FloatArray  # (classes, features)
     intercept: FloatArray  # (classes,)
-    classes: NDArray[Any]  # (classes,)
-    seen: NDArray[np.bool_]  # (classes,)
+    classes: LabelArray  # (classes,)
+    seen: BoolArray  # (classes,)
     normalize: str | None
 
     @classmethod
@@ -37,13 +37,24 @@ class LinearLayer:
         estimator = getattr(model, "estimator_", model)
         if not hasattr(estimator, "coef_"):
             raise UnseenError(
-                f"{type(estimator).__name__} is not a fitted linear model: only those are exported."
+                f"{type(estimator).__name__} is not a fitted linear model. Only those can be exported."
             )
         return cls(model.coef_, model.intercept_, model.classes_, model.seen_, estimator.normalize)
 
 
-def export(model: Any, path: str | PathLike[str], format: str) -> None:
-    """Write the calibrated classifier as a layer that needs nothing of this package.
+class ImageNetwork(Protocol):
+    """An image network in ONNX format; ``unseen.encoders.backbone.Backbone`` is one."""
+
+    file: Path
+    input: str  # name of the input for pixels
+    output: str  # name of the output for features
+    layout: str  # "NCHW" or "NHWC"
+
+
+def export(
+    model: Any, path: str | PathLike[str], format: str, *, backbone: ImageNetwork | None = None
+) -> None:
+    """Write the calibrated classifier as a layer that does not need this package.
 
     Parameters
     ----------
@@ -53,127 +64,48 @@ def export(model: Any, path: str | PathLike[str], format: str) -> None:
         ``onnx``: input ``features`` (batch, features), outputs ``scores`` (batch, classes) and ``label``
         (batch,), the position in the class names, which are in the metadata under ``classes`` as JSON.
         ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen`` and ``normalize`` ("l2" or "").
+    backbone : Backbone, optional
+        The image network that computes the features. One ONNX file then holds both: input ``pixels``, as
+        the network takes them, and the same outputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from unseen import LinearSV
+    >>> model = LinearSV([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])
+    >>> path = Path(tempfile.mkdtemp()) / "layer.npz"
+    >>> export(model, path, "npz")
+    >>> sorted(np.load(path))
+    ['classes', 'coef', 'intercept', 'normalize', 'seen']
     """
-    writers = {"onnx": _write_onnx, "npz": _write_npz}
-    if format not in writers:
-        raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(writers)}.")
-    writers[format](LinearLayer.of(model), Path(path))
+    if format not in FORMATS:
+        raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(FORMATS)}.")
+    layer = LinearLayer.of(model)
+    if format == "onnx":
+        _write_onnx(layer, Path(path), backbone)
+    elif backbone is not None:
+        raise UnseenError("A backbone can only be exported with format='onnx'.")
+    else:
+        _write_npz(layer, Path(path))
 
 
 def _write_npz(layer: LinearLayer, path: Path) -> None:
+    normalize: NDArray[np.str_] = np.array(layer.normalize or "")
     write_npz(
         path,
         coef=layer.coef,
         intercept=layer.intercept,
         classes=layer.classes,
         seen=layer.seen,
-        normalize=np.array(layer.normalize or ""),
+        normalize=normalize,
     )
 
 
-# ---- ONNX ----------------------------------------------------------------------------------------------
-# An ONNX file is a protocol buffer. The one graph that is needed here takes fewer lines than depending on
-# a package for it: a message is a row of fields, a field is its number, its kind and its value.
-
-FLOAT, INT64 = 1, 7  # ONNX element types
-IR_VERSION, OPSET = 8, 17
-
-
-def _write_onnx(layer: LinearLayer, path: Path) -> None:
-    words = {
-        "classes": json.dumps(layer.classes.tolist()),
-        "seen": json.dumps(layer.seen.tolist()),
-        "normalize": layer.normalize or "",
-    }
+def _write_onnx(layer: LinearLayer, path: Path, backbone: ImageNetwork | None) -> None:
+    try:
+        from unseen.models.onnx_graph import layer_model, merged_model
+    except ImportError:
+        raise need_extra("onnx", "export", "Writing ONNX") from None
+    model = layer_model(layer) if backbone is None else merged_model(backbone, layer)
     with atomic_path(path) as temporary:
-        temporary.write_bytes(_model(_graph(layer), words))
-
-
-def _graph(layer: LinearLayer) -> bytes:
-    n_classes, n_features = layer.coef.shape
-    scaled = "features" if layer.normalize is None else "unit"
-    nodes = [
-        *([] if layer.normalize is None else _unit_length()),
-        # scores = x coef' + intercept
-        _node("Gemm", [scaled, "coef", "intercept"], "scores", transB=1),
-        _node("ArgMax", ["scores"], "label", axis=1, keepdims=0),
-    ]
-    constants = {
-        "coef": layer.coef,
-        "intercept": layer.intercept,
-        "tiny": np.finfo(np.float32).tiny,
-    }
-    return b"".join(
-        [
-            *(_field(1, node) for node in nodes),
-            _field(2, "unseen"),
-            *(_field(5, _tensor(name, array)) for name, array in constants.items()),
-            _field(11, _value("features", FLOAT, ["batch", n_features])),
-            _field(12, _value("scores", FLOAT, ["batch", n_classes])),
-            _field(12, _value("label", INT64, ["batch"])),
-        ]
-    )
-
-
-def _unit_length() -> list[bytes]:
-    """Return the nodes x / max|x|, then x / ||x||, where zero rows stay zero; as ``base.scale_rows``."""
-    return [
-        _node("Abs", ["features"], "absolute"),
-        _node("ReduceMax", ["absolute"], "peak", axes=[1], keepdims=1),
-        _node("Max", ["peak", "tiny"], "largest"),
-        _node("Div", ["features", "largest"], "bounded"),
-        _node("ReduceL2", ["bounded"], "length", axes=[1], keepdims=1),
-        _node("Max", ["length", "tiny"], "norm"),
-        _node("Div", ["bounded", "norm"], "unit"),
-    ]
-
-
-def _model(graph: bytes, words: Mapping[str, str]) -> bytes:
-    entries = [_field(14, _field(1, key) + _field(2, value)) for key, value in words.items()]
-    opset = _field(1, "") + _field(2, OPSET)
-    producer = _field(2, "unseen") + _field(3, __version__)
-    return b"".join([_field(1, IR_VERSION), producer, _field(7, graph), _field(8, opset), *entries])
-
-
-def _node(kind: str, inputs: Sequence[str], output: str, **attributes: int | list[int]) -> bytes:
-    ends = b"".join(_field(1, name) for name in inputs) + _field(2, output) + _field(4, kind)
-    return ends + b"".join(_field(5, _attribute(name, value)) for name, value in attributes.items())
-
-
-def _attribute(name: str, value: int | list[int]) -> bytes:
-    if isinstance(value, int):
-        return _field(1, name) + _field(3, value) + _field(20, 2)
-    return _field(1, name) + b"".join(_field(8, item) for item in value) + _field(20, 7)
-
-
-def _tensor(name: str, array: Any) -> bytes:
-    array = np.asarray(array, dtype="<f4")
-    dims = b"".join(_field(1, side) for side in array.shape)
-    return dims + _field(2, FLOAT) + _field(8, name) + _field(9, array.tobytes())
-
-
-def _value(name: str, kind: int, shape: Sequence[int | str]) -> bytes:
-    sides = [_field(1, _field(1 if isinstance(side, int) else 2, side)) for side in shape]
-    tensor = _field(1, kind) + _field(2, b"".join(sides))
-    return _field(1, name) + _field(2, _field(1, tensor))
-
-
-def _field(number: int, value: int | str | bytes) -> bytes:
-    """Return one field of a protocol buffer: integers as varints, everything else with its length."""
-    if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
-    content = value.encode() if isinstance(value, str) else value
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    """Return an integer in groups of seven bits, the lowest first; the top bit says that more follow.
-
-    >>> _varint(300).hex()
-    'ac02'
-    """
-    groups = []
-    while value > 0x7F:
-        groups.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*groups, value])
+        temporary.write_bytes(model.SerializeToString())

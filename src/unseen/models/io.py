@@ -1,4 +1,4 @@
-"""Model files: numbers in safetensors, everything else as JSON in its header. Loading executes nothing."""
+"""Model files: arrays in safetensors, everything else as JSON in the header. Loading executes no code."""
 
 from __future__ import annotations
 
@@ -26,25 +26,22 @@ from unseen.selection.search import GZSLClassifierCV
 
 FORMAT = "unseen model"
 VERSION = 1  # of the format; every version up to this one can be loaded
+Model = ZeroShotClassifier | GZSLClassifierCV
 Tensors = dict[str, NDArray[Any]]
+State = dict[str, Any]  # JSON values
 CURVE = ("breakpoints", "unseen_curve", "seen_curve", "h_curve")
 CHOSEN = ("gamma_", "gamma_zsl_", "best_index_", "best_index_zsl_", "best_params_", "best_params_zsl_")
 
 
-def save(
-    model: ZeroShotClassifier | GZSLClassifierCV,
-    path: str | PathLike[str],
-    *,
-    card: Mapping[str, Any] | None = None,
-) -> None:
+def save(model: Model, path: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model to a file.
 
     Parameters
     ----------
     model : a fitted method, or a fitted GZSLClassifierCV with its calibration
-    path : path of the file, by custom ending in ``.safetensors``
+    path : path of the file, with any ending
     card : mapping, optional
-        What a reader of the file should know, as JSON values; ``read_card`` gives it back.
+        What a reader of the file should know, as JSON values; ``read_card`` returns it.
 
     Examples
     --------
@@ -73,16 +70,14 @@ def save(
             raise OSError(str(error)) from error
 
 
-def load(
-    path: str | PathLike[str], *, method: type[ZeroShotClassifier] | None = None
-) -> ZeroShotClassifier | GZSLClassifierCV:
+def load(path: str | PathLike[str], *, method: type[ZeroShotClassifier] | None = None) -> Model:
     """Return the model in a file, as it was when it was saved.
 
     Parameters
     ----------
     path : path of the file
     method : class, optional
-        Needed for a model of a method that is not part of this package: a file cannot name code to run.
+        Needed for a method that is not part of this package: a file cannot name code to run.
     """
     state, tensors = _read(Path(path))
     with _complete(path):
@@ -92,17 +87,28 @@ def load(
 
 
 def read_card(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return what was noted about a model when it was saved."""
+    """Return the card that was saved with a model."""
     card = _read(Path(path))[0].get("card", {})
     with _complete(path):
         return dict(card)
 
 
+def is_model(path: str | PathLike[str]) -> bool:
+    """Return whether a file is a model of this package, of any version; only its header is read."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return (file.metadata() or {}).get("format") == FORMAT
+    except (SafetensorError, OSError):
+        return False
+
+
 # ---- the file ----------------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
-    """Return the state and the arrays of a model file, once it is known to be one and undamaged."""
+def _read(path: Path) -> tuple[State, Tensors]:
+    """Return the state and the arrays of a model file after checking that it is one and not damaged."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -125,7 +131,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
 
 @contextmanager
 def _complete(path: str | PathLike[str]) -> Iterator[None]:
-    """Say that a file is no complete model, in whatever way what is in it does not fit together."""
+    """Report a file that is not a complete model, in whatever way its parts do not fit together."""
     try:
         yield
     except (UnseenError, MemoryError):
@@ -142,7 +148,7 @@ def _check_header(header: Mapping[str, str], path: Path) -> None:
     if int(header["version"]) > VERSION:
         raise UnseenError(
             f"{str(path)!r} was written by {header.get('written_by')} in format {header['version']}; this is "
-            f"unseen {__version__}, which reads up to {VERSION}. Update with: pip install --upgrade unseen"
+            f"unseen {__version__}, which reads formats up to {VERSION}. Install a newer version of unseen."
         )
 
 
@@ -158,8 +164,8 @@ def _checksum(text: str, tensors: Tensors) -> str:
 # ---- a fitted method -----------------------------------------------------------------------------------
 
 
-def _state(estimator: ZeroShotClassifier, key: str) -> tuple[dict[str, Any], Tensors]:
-    """Return what describes a fitted method as JSON values, and its arrays under ``key/name``."""
+def _state(estimator: ZeroShotClassifier, key: str) -> tuple[State, Tensors]:
+    """Return the description of a fitted method as JSON values, and its arrays under ``key/name``."""
     check_is_fitted(estimator)
     kind = type(estimator)
     place = f"{kind.__module__}:{kind.__qualname__}"
@@ -167,9 +173,9 @@ def _state(estimator: ZeroShotClassifier, key: str) -> tuple[dict[str, Any], Ten
     params = estimator.get_params(deep=False)
     params.pop("prototypes", None)
     tensors, fitted = {}, {}
-    _ = estimator.coef_  # solved now, where partial_fit has left that open
+    _ = estimator.coef_  # partial_fit solves only when asked
     for name, value in vars(estimator).items():
-        # The sums that partial_fit would add to are several times the model: they stay behind.
+        # The moments are several times as large as the model, and only partial_fit needs them.
         if not _is_fitted_name(name) or name == "moments_":
             continue
         if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
@@ -181,7 +187,7 @@ def _state(estimator: ZeroShotClassifier, key: str) -> tuple[dict[str, Any], Ten
 
 
 def _restore(
-    state: Mapping[str, Any], tensors: Tensors, key: str, method: type[ZeroShotClassifier] | None
+    state: State, tensors: Tensors, key: str, method: type[ZeroShotClassifier] | None
 ) -> ZeroShotClassifier:
     kind = method or _find_class(state["method"])
     estimator = kind(**state["params"])
@@ -189,7 +195,7 @@ def _restore(
     fitted |= {n.removeprefix(f"{key}/"): v for n, v in tensors.items() if n.startswith(f"{key}/")}
     for name, value in fitted.items():
         if not _is_fitted_name(name):
-            raise ValueError(f"{name} is not what fitting leaves behind")
+            raise ValueError(f"{name} is not a fitted attribute")
         setattr(estimator, name, value)
     _check_estimator(estimator)
     estimator.prototypes = Prototypes(estimator.classes_, (), estimator.prototypes_)
@@ -201,7 +207,7 @@ def _is_fitted_name(name: str) -> bool:
 
 
 def _check_estimator(estimator: ZeroShotClassifier) -> None:
-    """Refuse a model whose parts do not fit together: it could only fail later."""
+    """Refuse a model whose parts do not fit together, before it fails in the middle of something."""
     estimator._check_parameters()
     n_classes, n_features = len(estimator.classes_), estimator.n_features_in_
     shapes = {
@@ -217,23 +223,23 @@ def _check_estimator(estimator: ZeroShotClassifier) -> None:
             raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} holds values that are not finite")
-    rows = estimator._rows(estimator.prototypes_)  # what a new class would get
+    rows = estimator._rows(estimator.prototypes_)  # as for a new class
     if estimator.seen_.dtype != bool or [row.shape for row in rows] != [shapes["coef_"], (n_classes,)]:
         raise ValueError("the mapping does not fit the classes")
 
 
 def _find_class(name: str) -> type[ZeroShotClassifier]:
-    """Return one of this package's methods; importing what a file names would be executing it."""
+    """Return one of this package's methods; importing a module that a file names would execute it."""
     if name not in METHODS:
         raise UnseenError(
-            f"The model is of the method {name!r}, which is not part of unseen. Import its class and "
+            f"The model uses the method {name!r}, which is not part of unseen. Import its class and "
             "load with: unseen.models.io.load(path, method=ThatClass)"
         )
     return find_method(name)
 
 
 def _plain(value: Any, name: str) -> Any:
-    """Return a value made of JSON types alone."""
+    """Return a value as JSON types."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -248,7 +254,7 @@ def _plain(value: Any, name: str) -> Any:
 # ---- a whole selection -----------------------------------------------------------------------------------
 
 
-def _selection_state(model: GZSLClassifierCV) -> tuple[dict[str, Any], Tensors]:
+def _selection_state(model: GZSLClassifierCV) -> tuple[State, Tensors]:
     check_is_fitted(model, "gamma_")
     state, tensors = _state(model.estimator_, "model")
     if model.estimator_zsl_ is not model.estimator_:
@@ -262,7 +268,7 @@ def _selection_state(model: GZSLClassifierCV) -> tuple[dict[str, Any], Tensors]:
 
 
 def _restore_selection(
-    state: Mapping[str, Any], tensors: Tensors, method: type[ZeroShotClassifier] | None
+    state: State, tensors: Tensors, method: type[ZeroShotClassifier] | None
 ) -> GZSLClassifierCV:
     chosen = state["selection"]
     estimator = _restore(state["model"], tensors, "model", method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,8 +19,9 @@ from unseen._core.npz import Member, map_npy, read_npz
 from unseen.datasets import load
 from unseen.datasets.dataset import as_features
 from unseen.errors import UnseenError, need_extra
+from unseen.models.io import Model
 
-Table = dict[str, Sequence[Any]]  # column name -> values
+Table = dict[str, Sequence[str | int | float]]  # column name -> values
 
 
 # ---- features, wherever they are --------------------------------------------------------------------------
@@ -28,7 +29,7 @@ Table = dict[str, Sequence[Any]]  # column name -> values
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Features that are read block by block, and the names of their rows where they have some."""
+    """Features that are read block by block, and the names of their rows if they have any."""
 
     name: str
     shape: tuple[int, int]
@@ -37,10 +38,10 @@ class Samples:
 
 
 def open_samples(source: str | PathLike[str], features: str = "res101") -> Samples:
-    """Return the features in a ``.npy`` or ``.npz`` file, or of anything that ``datasets.load`` takes.
+    """Return the features in a ``.npy`` or ``.npz`` file, or in any data set that ``datasets.load`` takes.
 
-    A ``.npy`` is memory-mapped and the array ``X`` of an ``.npz`` is read as a stream, so that both may be
-    larger than memory.
+    A ``.npy`` is memory-mapped and the array ``X`` of an ``.npz`` is streamed, so both may be larger than
+    memory.
     """
     path = Path(source)
     if path.suffix == ".npy":
@@ -63,7 +64,7 @@ def _of_npz(path: Path) -> Samples:
     names, X = read_npz(path, ["files"]).get("files"), Member.find(path, "X")
     if X is None:
         raise UnseenError(f"{path} holds no array X, expected the features (samples, features).")
-    if X.fortran or len(X.shape) != 2 or X.dtype.kind not in "fiub":  # rows do not follow each other
+    if X.fortran or len(X.shape) != 2 or X.dtype.kind not in "fiub":  # cannot be read row by row
         return _of_array(path.name, read_npz(path, ["X"])["X"], names)
     n, width = X.shape
     return Samples(path.name, (n, width), lambda: X.blocks(row_blocks(n)), names)
@@ -72,7 +73,7 @@ def _of_npz(path: Path) -> Samples:
 # ---- from features to tables ------------------------------------------------------------------------------
 
 
-def predict_tables(model: Any, samples: Samples, top: int = 3) -> Iterator[Table]:
+def predict_tables(model: Model, samples: Samples, top: int = 3) -> Iterator[Table]:
     """Yield the predictions of each block: class, score and kind of the best ``top`` classes.
 
     Parameters
@@ -80,16 +81,16 @@ def predict_tables(model: Any, samples: Samples, top: int = 3) -> Iterator[Table
     model : fitted method or fitted GZSLClassifierCV
     samples : Samples
     top : int
-        How many classes per sample; the columns of the second are ``class_2``, ``score_2``, ``kind_2``.
+        Number of classes per sample; the second has the columns ``class_2``, ``score_2``, ``kind_2``.
     """
     width = model.coef_.shape[1]
     if samples.shape[1] != width:
         raise UnseenError(
-            f"{samples.name} has {samples.shape[1]} features per sample, but the model takes {width}: "
-            "extract them with the same backbone."
+            f"{samples.name} has {samples.shape[1]} features per sample, but the model takes {width}. "
+            "Extract them with the backbone that the model was fitted with."
         )
     if not samples.shape[0]:
-        raise UnseenError(f"{samples.name} holds no sample.")
+        raise UnseenError(f"{samples.name} holds no samples.")
     top = min(top, len(model.classes_))
     start = 0
     for block in samples.blocks():
@@ -117,8 +118,8 @@ def _row_names(samples: Samples, start: int, n: int) -> Table:
     return {"file": samples.names[start : start + n].tolist()}
 
 
-def _best(model: Any, scores: FloatArray, top: int) -> Table:
-    """Return class, score and kind of the ``top`` highest scores; of equal scores the first column wins."""
+def _best(model: Model, scores: FloatArray, top: int) -> Table:
+    """Return class, score and kind of the ``top`` highest scores; ties go to the first column."""
     order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")
     table: Table = {}
@@ -133,21 +134,21 @@ def _best(model: Any, scores: FloatArray, top: int) -> Table:
 # ---- tables to files --------------------------------------------------------------------------------------
 
 
-def write_csv(tables: Iterable[Mapping[str, Sequence[Any]]], file: IO[str]) -> None:
-    """Write tables with the same columns one below the other."""
+def write_csv(tables: Iterable[Table], file: IO[str]) -> None:
+    """Write tables with the same columns as one CSV."""
     writer = csv.writer(file, lineterminator="\n")
     for number, table in enumerate(tables):
         if number == 0:
             writer.writerow(table)
-        words = [
+        columns = [
             [f"{value:.6g}" if isinstance(value, float) else value for value in column]
             for column in table.values()
         ]
-        writer.writerows(zip(*words))
+        writer.writerows(zip(*columns))
 
 
-def write_parquet(tables: Iterable[Mapping[str, Sequence[Any]]], path: str | PathLike[str]) -> None:
-    """Write tables with the same columns as one Parquet file, a row group each."""
+def write_parquet(tables: Iterable[Table], path: str | PathLike[str]) -> None:
+    """Write tables with the same columns as one Parquet file, one row group per table."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -27,7 +27,7 @@ def render_page(document: Mapping[str, Any]) -> str:
         from markupsafe import Markup
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise need_extra("jinja2 and plotly", "report", "The report") from error
+        raise need_extra(("jinja2", "plotly"), "report", "The report") from error
     environment = Environment(
         loader=PackageLoader("unseen.report", "templates"),
         autoescape=True,
