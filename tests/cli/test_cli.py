@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
 
+import small_data as small
 import unseen
 from conftest import ROOT
-from unseen.cli import COMMANDS
+from unseen.cli import COMMANDS, main
+from unseen.methods import METHODS
 
 HEAVY = (
     "numpy",
@@ -20,6 +26,7 @@ HEAVY = (
     "matplotlib",
     "plotly",
     "jinja2",
+    "onnx",
     "onnxruntime",
     "dask",
     "joblib",
@@ -57,11 +64,69 @@ def test_the_version_is_that_of_the_package(run):
     assert run("--version").stdout == f"unseen, version {unseen.__version__}\n"
 
 
-def test_every_command_has_an_example_in_its_help(run):
-    text = run("--help").stdout
+def help_of(*names: str) -> str:
+    done = CliRunner().invoke(main, [*names, "--help"], prog_name="unseen", terminal_width=80)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.mark.parametrize("names", [(), *((name,) for name in COMMANDS)], ids=" ".join)
+def test_help_fits_80_columns_and_shows_no_control_character(names):
+    text = help_of(*names)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\\b" not in text and "\b" not in text
+
+
+def test_summaries_are_whole_sentences():
+    text = help_of()
     for name in COMMANDS:
         assert f"\n  {name} " in text
-        assert "xample" in run(name, "--help").stdout
+    assert "..." not in text.split("Commands:")[1]
+
+
+def examples(name: str) -> list[str]:
+    """Return the commands at the end of a help page: the rest of its line, or one per line."""
+    end = help_of(name).partition("Example:")[2]
+    if end.startswith(" "):
+        return [" ".join(end.split())]
+    return [line.strip() for line in end.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example_that_it_understands(name):
+    """The options and arguments of an example exist; whether its files do is up to the reader."""
+    found = examples(name)
+    assert found
+    for line in found:
+        program, command, *arguments = shlex.split(line)
+        assert (program, command) == ("unseen", name)
+        main.get_command(click.Context(main), name).make_context(name, arguments)
+
+
+def test_fit_lists_the_methods_in_its_help():
+    text = " ".join(help_of("fit").split())
+    assert all(f" {name}," in text or f" {name};" in text for name in METHODS)
+
+
+def test_methods_are_listed_with_one_line_each():
+    done = CliRunner().invoke(main, ["methods"])
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(METHODS)
+    assert all(len(line.split()) > 4 and len(line) < 120 for line in lines)
+    found = json.loads(CliRunner().invoke(main, ["methods", "--json"]).stdout)
+    assert {name: row["title"] for name, row in found.items()} == {
+        name: method.title for name, method in METHODS.items()
+    }
+
+
+def test_names_are_separated_by_commas_and_spaces(tmp_path):
+    """Spaces after commas do not belong to the names; an empty name is an oversight."""
+    path = str(small.write_npz(tmp_path / "x.npz", drop=["unseen_classes"]))
+    names = [small.CLASS_NAMES[c] for c in small.UNSEEN]
+    found = CliRunner().invoke(main, ["inspect", path, "--unseen", ", ".join(names), "--json"])
+    assert json.loads(found.stdout)["unseen_classes"] == 3
+    refused = CliRunner().invoke(main, ["inspect", path, "--unseen", f"{names[0]},,{names[1]}"])
+    assert refused.exit_code == 2 and "empty name" in refused.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,15 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
+from image_files import save_image
 from onnx_models import mean_backbone
+from unseen import LinearSV
 from unseen.cli import main
-from unseen.models.io import load, read_card
+from unseen.datasets.prototypes import Prototypes
+from unseen.metrics import accuracy, harmonic_mean
+from unseen.models.io import load, read_card, save
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "docs" / "tutorials" / "pictures.md"
@@ -134,10 +139,184 @@ def test_what_users_get_wrong_is_one_line(birds, fitted, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.parametrize("name", ["extract", "fit", "predict", "add-class", "export"])
-def test_help_has_an_example(run, name):
-    done = run(name, "--help")
-    assert done.returncode == 0 and f"Example: unseen {name} " in " ".join(done.stdout.split())
+# ---- labeled data, images, cards
+
+
+def invoke(*arguments: object) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_evaluate_measures_seen_and_unseen_classes(birds, fitted):
+    """U, S and H are those of the predictions, whatever the order in which the file names its classes."""
+    arrays, model = np.load(birds / "f.npz"), load(fitted)
+    found = json.loads(invoke("evaluate", fitted, birds / "f.npz", "--json").stdout)
+    y, predicted = arrays["class_names"][arrays["y"]], model.predict(arrays["X"])
+    unseen = y == "crane"
+    for key, part in (("U", unseen), ("S", ~unseen)):
+        for weights in ("per-class", "per-sample"):
+            expected = accuracy(y[part], predicted[part], weights)
+            assert found[key][weights.replace("-", "_")] == pytest.approx(expected)
+    for weights in ("per_class", "per_sample"):
+        assert found["H"][weights] == pytest.approx(harmonic_mean(found["U"][weights], found["S"][weights]))
+    assert found["samples"] == {"seen": 90, "unseen": 15}
+    assert [row["class"] for row in found["classes"]] == arrays["class_names"].tolist()  # jay has no sample
+    for row in found["confusion"]:
+        answers = predicted[(y == row["class"]) & (predicted != row["class"])]
+        assert row["taken_for"] == {name: int((answers == name).sum()) for name in set(answers)}
+    accuracies = [row["accuracy"] for row in found["confusion"]]
+    assert accuracies == sorted(accuracies) and all(value < 100 for value in accuracies)
+
+
+def test_evaluate_says_what_the_numbers_rest_on(birds, fitted, tmp_path):
+    arrays = dict(np.load(birds / "f.npz"))
+    done = invoke("evaluate", fitted, birds / "f.npz")
+    assert "90 of 6 seen classes, 15 of 1 unseen classes" in done.stdout
+    assert "S and H are too high" in done.stderr  # the model was trained on them
+    np.savez(tmp_path / "f.npz", **arrays, test_seen=np.arange(20, 30))
+    found = json.loads(invoke("evaluate", fitted, tmp_path / "f.npz", "--json").stdout)
+    assert found["samples"] == {"seen": 10, "unseen": 0} and found["notes"] == []
+    assert found["U"] is None and found["H"] is None and found["S"]["per_class"] > 0
+    assert "no samples" in invoke("evaluate", fitted, tmp_path / "f.npz").stdout
+
+
+def test_evaluate_refuses_what_the_model_does_not_know(birds, fitted, tmp_path):
+    X = np.load(birds / "f.npz")["X"]
+    np.savez(tmp_path / "new.npz", X=X[:2], y=np.array(["crane", "kiwi"]))
+    np.savez(tmp_path / "narrow.npz", X=X[:2, :4], y=np.array(["crane", "duck"]))
+    np.savez(tmp_path / "bare.npz", X=X[:2])
+    for name, message in {
+        "new": "'kiwi', which the model does not know",
+        "narrow": "4 features per sample, but the model takes 10",
+        "bare": "There are no labels",
+    }.items():
+        done = invoke("evaluate", fitted, tmp_path / f"{name}.npz")
+        assert done.exit_code == 2 and message in done.stderr, done.output
+
+
+def test_inspect_shows_the_card_of_a_model(fitted, tmp_path):
+    assert "unseen classes    2: crane, jay" in invoke("inspect", fitted).stdout
+    assert json.loads(invoke("inspect", fitted, "--json").stdout) == read_card(fitted)
+    save(load(fitted), tmp_path / "bare")
+    assert "10 features to 8 classes, without a card" in invoke("inspect", tmp_path / "bare").stdout
+
+
+def test_predict_takes_images(birds, tmp_path):
+    """The same classes as from features that were extracted before."""
+    network = mean_backbone(tmp_path / "network.onnx")
+    for seed in range(5):
+        save_image(tmp_path / "photos" / f"{seed}.png", seed)
+    extract = ["extract", tmp_path / "photos", "--backbone", network, "--out", tmp_path / "x.npz", "--quiet"]
+    assert invoke(*extract).exit_code == 0
+    X = np.load(tmp_path / "x.npz")["X"]
+    names = np.array(["jay", "owl", "tit"])
+    S = Prototypes(names, (), np.random.default_rng(0).normal(size=(3, 2)))
+    save(LinearSV(S).fit(X, np.resize(names[:2], len(X))), tmp_path / "m")
+    direct = invoke("predict", tmp_path / "m", tmp_path / "photos", "--backbone", network, "--quiet")
+    assert direct.exit_code == 0, direct.output
+    assert direct.stdout == invoke("predict", tmp_path / "m", tmp_path / "x.npz", "--quiet").stdout
+    assert direct.stdout.startswith("file,class") and len(direct.stdout.splitlines()) == len(X) + 1
+
+
+def test_export_joins_backbone_and_classifier(tmp_path):
+    network = mean_backbone(tmp_path / "network.onnx")
+    X = np.random.default_rng(0).normal(size=(6, 6))
+    save(LinearSV(np.eye(3)).fit(X, [0, 1] * 3), tmp_path / "m")
+    done = invoke("export", tmp_path / "m", "--format", "onnx", "--backbone", network)
+    assert "network.onnx and one layer, 6 features to 3 classes" in done.stderr, done.output
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    assert [entry.name for entry in session.get_inputs()] == ["pixels"]
+    refused = invoke("export", tmp_path / "m", "--format", "npz", "--backbone", network)
+    assert refused.exit_code == 2 and "--backbone needs --format onnx" in refused.stderr
+
+
+def test_method_names_in_any_case(birds, tmp_path):
+    arguments = ["--prototypes", birds / "p.csv", "--unseen", "crane", "--method", "Linear-SV", "--quiet"]
+    done = invoke("fit", birds / "f.npz", *arguments, "--model", tmp_path / "m", "--json")
+    assert json.loads(done.stdout)["method"] == "linear-sv"
+
+
+# ---- what users have is never lost
+
+
+@pytest.fixture
+def folder(birds, fitted, tmp_path) -> Path:
+    """Everything that the commands below read, by the names of the README."""
+    for source, name in (
+        (birds / "f.npz", "birds.npz"),
+        (birds / "p.csv", "birds.csv"),
+        (fitted, "birds.model"),
+    ):
+        shutil.copy(source, tmp_path / name)
+    (tmp_path / "kite.csv").write_text("class,d,a,b,c\nkite,4,1,2,3\n")
+    (tmp_path / "notes.csv").write_text("mine\n")
+    mean_backbone(tmp_path / "network.onnx")
+    return tmp_path
+
+
+FIT = "fit birds.npz --prototypes birds.csv --unseen crane --method linear-sv --quiet --model"
+WRITES_TO_AN_INPUT = [
+    f"{FIT} birds.npz",
+    f"{FIT} birds.csv",
+    f"{FIT} ../{{name}}/birds.npz",
+    f"{FIT} link",
+    "predict birds.model birds.npz --out link.csv",
+    "export birds.model --format onnx --out birds.model",
+    "export birds.model --format onnx --backbone network.onnx --out network.onnx",
+    "add-class birds.model --prototypes kite.csv --out kite.csv",
+]
+WRITES_TO_A_FILE_OF_THE_USER = [
+    f"{FIT} notes.csv",
+    "predict birds.model birds.npz --out notes.csv",
+    "export birds.model --format npz --out birds.npz",
+    "export birds.model --format onnx --out notes.csv",
+    "add-class birds.model --prototypes kite.csv --out notes.csv",
+]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("force", ["", " --force"])
+@pytest.mark.parametrize("line", WRITES_TO_AN_INPUT)
+def test_no_command_writes_to_its_input(folder, monkeypatch, line, force):
+    monkeypatch.chdir(folder)
+    Path("link").symlink_to("birds.npz")
+    Path("link.csv").hardlink_to("birds.model")
+    before = files_of(folder)
+    done = invoke(*shlex.split(line.format(name=folder.name) + force))
+    assert done.exit_code == 2 and "never replaces its input" in done.stderr, done.output
+    assert files_of(folder) == before
+
+
+@pytest.mark.parametrize("line", WRITES_TO_A_FILE_OF_THE_USER)
+def test_a_file_that_exists_is_replaced_only_with_force(folder, monkeypatch, line):
+    monkeypatch.chdir(folder)
+    before = files_of(folder)
+    done = invoke(*shlex.split(line))
+    assert done.exit_code == 2 and "exists already" in done.stderr, done.output
+    assert files_of(folder) == before
+    assert invoke(*shlex.split(f"{line} --force")).exit_code == 0
+    assert files_of(folder) != before
+
+
+@pytest.mark.parametrize("line", [f"{FIT} birds.model", "add-class birds.model --prototypes kite.csv"])
+def test_a_model_is_replaced_by_a_model(folder, monkeypatch, line):
+    monkeypatch.chdir(folder)
+    assert invoke(*shlex.split(line)).exit_code == 0
+    assert load("birds.model")
+
+
+@pytest.mark.parametrize("kind", ["onnx", "npz"])
+def test_default_names_do_not_meet_those_of_the_readme(folder, monkeypatch, kind):
+    """birds.npz are the features: the exported layer goes elsewhere."""
+    monkeypatch.chdir(folder)
+    before = files_of(folder)
+    done = invoke("export", "birds.model", "--format", kind)
+    assert done.exit_code == 0, done.output
+    after = files_of(folder)
+    assert {name: after[name] for name in before} == before and len(after) == len(before) + 1
 
 
 # ---- the tutorial

@@ -1,4 +1,4 @@
-"""The command ``unseen``: one thin module per subcommand, loaded when it is asked for."""
+"""The command ``unseen``: one thin module per subcommand, imported when it is used."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import click
 
 from unseen import __version__
 from unseen.cli._signals import stoppable
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, one_line
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
 COMMANDS: tuple[str, ...] = (
     "inspect",
+    "methods",
     "bench",
     "report",
     "calibrate",
     "extract",
     "fit",
     "predict",
+    "evaluate",
     "add-class",
     "export",
 )
@@ -36,25 +38,32 @@ class _Commands(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f"unseen.cli.{name.replace('-', '_')}")
-        return module.command
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first sentence of every command's help; click would cut long ones."""
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        rows = [(name, command.get_short_help_str(limit=200)) for name, command in found.items() if command]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand; what the user or the machine got wrong becomes one line and exit code 2."""
+        """Run the subcommand; an error of the user or the machine becomes one line and exit code 2."""
         try:
             with stoppable(lambda: "no file was written."):
                 return super().invoke(ctx)
         except (UnseenError, OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise  # the reader of our output has left, as head does
-            click.echo(f"error: {_one_line(error)}", err=True)
+            click.echo(f"error: {_explain(error)}", err=True)
             sys.exit(2)
 
 
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
+def _explain(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return f"There is not enough memory. {text}".rstrip()
-    return text
+        return f"There is not enough memory. {' '.join(str(error).split())}".rstrip()
+    return one_line(error)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

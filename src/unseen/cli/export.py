@@ -6,26 +6,46 @@ from pathlib import Path
 
 import click
 
+from unseen._core.files import check_output
+from unseen.cli import options
 
-@click.command(epilog="Example: unseen export birds.model --format onnx --out birds.onnx")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.option("--format", "kind", required=True, type=click.Choice(["onnx", "npz"]))
+# the ending of the default output: never that of a data set, which may have the name of the model
+ENDINGS = {"onnx": ".onnx", "npz": ".layer.npz"}
+
+
+@click.command(epilog=options.example("unseen export birds.model --format onnx --out birds.onnx"))
+@click.argument("model", type=options.FILE)
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="File to write. [default: MODEL with the format's ending]"
+    "--format", "kind", required=True, type=click.Choice(list(ENDINGS)), help="What to write, see above."
 )
-def command(model: Path, kind: str, out: Path | None) -> None:
-    r"""Write MODEL as one linear layer, calibration included, for use without this package.
+@options.backbone("Put the image network in front of the classifier (onnx only).")
+@options.out("File to write. [default: MODEL with the ending .onnx or .layer.npz]")
+@options.force
+def command(model: Path, kind: str, backbone: str | None, out: Path | None, force: bool) -> None:
+    """Write a model as one linear layer that needs nothing of this package.
+
+    Calibration is included.
 
     \b
-    onnx: input features (batch, width); outputs scores (batch, classes) and label (batch), the position in
-          the class names, which the metadata hold as JSON under "classes".
-    npz:  coef, intercept, classes, seen, normalize; scores = X @ coef.T + intercept, with rows of X scaled
-          to unit length first where normalize is "l2".
-    """
+    onnx  input: features (batch, width)
+          outputs: scores (batch, classes), label (batch)
+          A label is a position in the class names, which the
+          metadata hold as JSON under "classes".
+          With --backbone the input is pixels, as the network takes
+          them: one file from images to classes.
+    npz   coef, intercept, classes, seen, normalize
+          scores = X @ coef.T + intercept; scale the rows of X to
+          unit length first if normalize is "l2".
+    """  # noqa: D301 (click reads the backspace)
     from unseen.models.export import export
     from unseen.models.io import load
 
-    fitted, target = load(model), out or model.with_suffix(f".{kind}")
-    export(fitted, target, kind)
+    target = out or model.with_suffix(ENDINGS[kind])
+    check_output(target, inputs=[model, backbone], force=force)
+    if backbone and kind != "onnx":
+        raise click.UsageError("--backbone needs --format onnx.")
+    fitted = load(model)
+    export(fitted, target, kind, backbone=options.open_backbone(backbone) if backbone else None)
     n_classes, width = fitted.coef_.shape
-    click.echo(f"wrote {target}: one layer, {width} features to {n_classes} classes", err=True)
+    what = f"{Path(backbone).name} and one layer" if backbone else "one layer"
+    click.echo(f"wrote {target}: {what}, {width} features to {n_classes} classes", err=True)

@@ -1,45 +1,48 @@
-"""``unseen inspect``: what there is to know about a data set before training."""
+"""``unseen inspect``: what there is to know about a data set or a model."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
+from unseen.cli import options
 
-@click.command(name="inspect")
-@click.argument("data", default="digits")
-@click.option("--features", default="res101", show_default=True, help="Feature file of an xlsa17 folder.")
-@click.option("--split-dir", help="Another folder with att_splits.mat and class lists.")
-@click.option(
-    "--split-rule",
-    default="official",
-    show_default=True,
-    metavar="official|paper|FILE.csv",
-    help="Where the seen test set and the folds come from.",
+
+@click.command(
+    name="inspect",
+    epilog=options.example(
+        "unseen inspect digits",
+        "unseen inspect birds.npz --prototypes birds.csv --unseen jay,owl",
+        "unseen inspect birds.model",
+    ),
 )
-@click.option("--prototypes", metavar="FILE.csv", help="Class descriptions for your own data.")
-@click.option("--unseen-classes", metavar="A,B,...", help="Names of the unseen classes of your own data.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.argument("data", metavar="[DATA|MODEL]", default=options.DEFAULT_DATA)
+@options.features
+@options.split_dir
+@options.split_rule
+@options.prototypes()
+@options.text_encoder
+@options.unseen_classes
+@options.as_json
 def command(
     data: str,
     features: str,
-    split_dir: str | None,
+    split_dir: Path | None,
     split_rule: str,
-    prototypes: str | None,
-    unseen_classes: str | None,
+    prototypes: tuple[Path, ...],
+    text_encoder: str | None,
+    unseen_classes: tuple[str, ...] | None,
     as_json: bool,
 ) -> None:
-    r"""Describe DATA: sizes, value ranges, classes, splits, variances, and what is missing.
+    """Describe data or a model: sizes, ranges, classes, splits, what is missing.
 
-    DATA is digits, synthetic, an xlsa17 folder, a .npz file, or a folder with features.npy.
-
-    \b
-    Examples:
-      unseen inspect digits
-      unseen inspect xlsa17/data/CUB --split-rule paper
-      unseen inspect features.npz --prototypes classes.csv --unseen-classes zebra,okapi
+    DATA is digits, synthetic, an xlsa17 folder, a .npz file, or a folder with features.npy. MODEL is a file
+    written by unseen fit: its card is shown.
     """
+    if Path(data).is_file() and _show_model(Path(data), as_json):
+        return
     from unseen.datasets import load
     from unseen.datasets.inspection import describe, format_description
 
@@ -47,9 +50,28 @@ def command(
         data,
         features=features,
         split_dir=split_dir,
-        prototypes=prototypes,
-        unseen_classes=unseen_classes.split(",") if unseen_classes else None,
+        prototypes=options.read_descriptions(prototypes, text_encoder) if prototypes else None,
+        unseen_classes=unseen_classes,
         require_features=False,
     )
     facts = describe(dataset, split_rule)
     click.echo(json.dumps(facts, indent=2) if as_json else format_description(facts))
+
+
+def _show_model(path: Path, as_json: bool) -> bool:
+    """Print the card of a model; return whether the file is one."""
+    from unseen.models.io import is_model, load, read_card
+    from unseen.models.training import format_card
+
+    if not is_model(path):
+        return False
+    card = read_card(path)
+    if as_json:
+        click.echo(json.dumps(card, indent=2))
+    elif card:
+        click.echo(format_card(card))
+    else:  # saved from Python without one
+        model = load(path)
+        n_classes, width = model.coef_.shape
+        click.echo(f"{type(model).__name__}: {width} features to {n_classes} classes, without a card")
+    return True

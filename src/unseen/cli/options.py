@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from unseen.methods import METHODS, method_name
+
+if TYPE_CHECKING:
+    from unseen.datasets.prototypes import Prototypes
+    from unseen.encoders.backbone import Backbone
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-Option = Callable[[Decorated], Decorated]
 FILE = click.Path(path_type=Path)
 DEFAULT_DATA = "digits"
 DEFAULT_FEATURES = "res101"
+
+
+class Option(Protocol):
+    """A decorator that adds an option to a command."""
+
+    def __call__(self, command: Decorated, /) -> Decorated: ...
+
+
+def example(*lines: str) -> str:
+    r"""Return the end of a help page: a command to copy, in lines that are not wrapped.
+
+    >>> print(example("unseen methods").replace("\b", ""))
+    <BLANKLINE>
+    Example:
+      unseen methods
+    """
+    return "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
 
 
 def split_names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -45,16 +67,6 @@ split_rule = click.option(
     metavar="official|paper|FILE.csv",
     help="Where the seen test set and the folds come from.",
 )
-prototypes = click.option(
-    "--prototypes",
-    multiple=True,
-    type=FILE,
-    metavar="FILE.csv",
-    help="Class descriptions: attributes, or words. Several files are combined.",
-)
-text_encoder = click.option(
-    "--text-encoder", metavar="REF", help="ONNX file of a text encoder that embeds descriptions in words."
-)
 unseen_classes = click.option(
     "--unseen",
     "--unseen-classes",
@@ -64,6 +76,58 @@ unseen_classes = click.option(
     help="Classes to hold out, besides those without samples.",
 )
 
+
+def prototypes(
+    help: str = "Class descriptions: attributes, or words. Several files are combined.",
+    *,
+    required: bool = False,
+) -> Option:
+    """Return the option ``--prototypes FILE.csv``, which may be given several times."""
+    return click.option(
+        "--prototypes", multiple=True, type=FILE, metavar="FILE.csv", required=required, help=help
+    )
+
+
+text_encoder = click.option(
+    "--text-encoder", metavar="FILE.onnx", help="Text encoder that embeds descriptions in words."
+)
+
+
+def read_descriptions(files: Sequence[Path], text_encoder: str | None) -> Prototypes:
+    """Return the class descriptions in the files of ``--prototypes``."""
+    from unseen.datasets.prototypes import read_sources
+    from unseen.encoders.text import TextEncoder
+
+    return read_sources(files, TextEncoder(text_encoder) if text_encoder else None)
+
+
+def backbone(help: str, *, required: bool = False) -> Option:
+    """Return the option ``--backbone FILE.onnx``."""
+    return click.option("--backbone", metavar="FILE.onnx", required=required, help=help)
+
+
+def open_backbone(reference: str) -> Backbone:
+    """Return the image network of ``--backbone``."""
+    from unseen.encoders.backbone import Backbone
+
+    return Backbone(reference)
+
+
+# ---- methods ------------------------------------------------------------------------------------------
+
+
+def method(default: str) -> Option:
+    """Return the option ``--method NAME``, with the names in its help."""
+    return click.option(
+        "--method",
+        default=default,
+        show_default=True,
+        metavar="NAME",
+        callback=lambda ctx, parameter, name: method_name(name),
+        help=f"One of {', '.join(METHODS)}; or module:Class for your own.",
+    )
+
+
 # ---- output -------------------------------------------------------------------------------------------
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -71,6 +135,6 @@ quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
 force = click.option("--force", is_flag=True, help="Replace a file that exists.")
 
 
-def out(help: str, *, required: bool = False) -> Option[Decorated]:
+def out(help: str, *, required: bool = False) -> Option:
     """Return the option ``--out FILE`` with its help."""
     return click.option("--out", type=FILE, metavar="FILE", required=required, help=help)

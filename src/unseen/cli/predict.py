@@ -1,67 +1,109 @@
-"""``unseen predict``: features to classes."""
+"""``unseen predict``: features or images to classes."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
+from unseen._core.files import check_output
+from unseen.cli import options
+from unseen.errors import UnseenError
+
 if TYPE_CHECKING:
-    from unseen.models.prediction import Table
+    from unseen.models.prediction import Samples, Table
 
 
-@click.command(epilog="Example: unseen predict birds.model birds.npz --top 2 --out predictions.csv")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("samples", metavar="FEATURES")
-@click.option("--top", type=click.IntRange(1), default=3, show_default=True, help="Classes per sample.")
+@click.command(epilog=options.example("unseen predict birds.model birds.npz --top 2 --out predictions.csv"))
+@click.argument("model", type=options.FILE)
+@click.argument("samples", metavar="FEATURES|IMAGES")
+@options.backbone("Image network that the model's features come from: predict the classes of images.")
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="FILE.csv or FILE.parquet. [default: CSV on standard output]",
+    "--top", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Classes per sample."
 )
-@click.option("--features", default="res101", show_default=True, help="Feature file of an xlsa17 folder.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-def command(model: Path, samples: str, top: int, out: Path | None, features: str, quiet: bool) -> None:
-    """Predict the class of every sample in FEATURES, among seen and unseen classes.
+@options.out("FILE.csv or FILE.parquet. [default: CSV on standard output]")
+@options.features
+@options.quiet
+@options.force
+def command(
+    model: Path,
+    samples: str,
+    backbone: str | None,
+    top: int,
+    out: Path | None,
+    features: str,
+    quiet: bool,
+    force: bool,
+) -> None:
+    """Predict the class of every sample, among seen and unseen classes.
 
-    FEATURES is a .npy file, a .npz file with X, or a data set; files larger than memory are streamed. Each
-    sample gets its best classes with their scores, and whether they are seen or unseen.
+    FEATURES is a .npy file, a .npz file with X, or a data set; files larger than memory are streamed. With
+    --backbone it is a folder of IMAGES, or a list file with one path per line. Each sample gets its best
+    classes with their scores, and whether they are seen or unseen.
     """
     from unseen._core.progress import progress
     from unseen.models.io import load
-    from unseen.models.prediction import open_samples, predict_tables
+    from unseen.models.prediction import predict_tables
 
-    fitted, opened = load(model), open_samples(samples, features)
+    _check_out(out, [model, samples, backbone], force)
+    fitted = load(model)
     kinds: Counter[str] = Counter()
-    with progress(opened.shape[0], "Predicting", unit="samples", quiet=quiet) as advance:
+    with _open(samples, features, backbone, quiet) as opened:
+        n = opened.shape[0]
+        with progress(n, "Predicting", unit="samples", quiet=quiet) as advance:
 
-        def counted(tables: Iterable[Table]) -> Iterator[Table]:
-            for table in tables:
-                kinds.update(table["kind"])
-                advance(len(table["kind"]), "")
-                yield table
+            def counted(tables: Iterable[Table]) -> Iterator[Table]:
+                for table in tables:
+                    kinds.update(map(str, table["kind"]))
+                    advance(len(table["kind"]), "")
+                    yield table
 
-        _write(counted(predict_tables(fitted, opened, top)), out)
+            _write(counted(predict_tables(fitted, opened, top)), out)
     if not quiet:
         summary = ", ".join(f"{kinds[kind]} as {kind} classes" for kind in ("seen", "unseen"))
-        click.echo(f"{opened.shape[0]} samples: {summary}" + (f"; wrote {out}" if out else ""), err=True)
+        click.echo(f"{n} samples: {summary}" + (f"; wrote {out}" if out else ""), err=True)
+
+
+def _check_out(out: Path | None, inputs: list[str | Path | None], force: bool) -> None:
+    if out is None:
+        return
+    if out.suffix not in (".csv", ".parquet"):
+        raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv or .parquet.")
+    check_output(out, inputs=inputs, force=force)
+
+
+@contextmanager
+def _open(source: str, features: str, backbone: str | None, quiet: bool) -> Iterator[Samples]:
+    """Give the samples of a feature file; those of images are extracted to a temporary one first."""
+    from unseen.models.prediction import open_samples
+
+    if backbone is None:
+        yield open_samples(source, features)
+        return
+    from unseen.encoders.extraction import extract
+
+    network = options.open_backbone(backbone)
+    with TemporaryDirectory(prefix="unseen-") as folder:
+        done = extract(source, network, Path(folder, "features.npz"), quiet=quiet)
+        for name, reason in done.unreadable.items():
+            click.echo(f"could not read {name}: {reason}", err=True)
+        yield open_samples(done.out)
 
 
 def _write(tables: Iterator[Table], out: Path | None) -> None:
     from unseen._core.files import atomic_path
-    from unseen.errors import UnseenError
     from unseen.models.prediction import write_csv, write_parquet
 
     if out is None:
         write_csv(tables, sys.stdout)
     elif out.suffix == ".parquet":
         write_parquet(tables, out)
-    elif out.suffix == ".csv":
+    else:
         with atomic_path(out) as path, open(path, "w", newline="", encoding="utf-8") as file:
             write_csv(tables, file)
-    else:
-        raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv or .parquet.")

@@ -57,6 +57,15 @@ METHODS = {
 _OTHER_COLORS = ("#8a6f3c", "#3f8f8f", "#c2577a")
 
 
+def method_name(name: str) -> str:
+    """Return the name of a method as it is registered, from any case; a name that is not ours as it is.
+
+    >>> method_name("ESZSL")
+    'eszsl'
+    """
+    return name.lower() if name.lower() in METHODS else name
+
+
 def describe_method(name: str) -> Method:
     """Return the row of a method; one that is not ours is called by its name, and always gets the same color.
 
@@ -66,7 +75,7 @@ def describe_method(name: str) -> Method:
     'birds:Mine'
     """
     color = _OTHER_COLORS[crc32(name.encode()) % len(_OTHER_COLORS)]
-    return METHODS.get(name) or Method(name, name, color, cost=25, in_paper=False)
+    return METHODS.get(method_name(name)) or Method(name, name, color, cost=25, in_paper=False)
 
 
 def find_method(name: str) -> type[ZeroShotClassifier]:
@@ -79,9 +88,9 @@ def find_method(name: str) -> type[ZeroShotClassifier]:
     if not attribute:
         raise UnseenError(
             f"Unknown method {name!r}: expected one of {', '.join(METHODS)}, "
-            f"or module:Class for your own.{did_you_mean(name, METHODS)}"
+            f"or module:Class for your own.{did_you_mean(name.lower(), METHODS)}"
         )
-    if name not in METHODS and os.getcwd() not in sys.path:
+    if method_name(name) not in METHODS and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # a module in the current folder, as ``python -m`` would find it
     try:
         found: type[ZeroShotClassifier] = getattr(importlib.import_module(module), attribute)

@@ -83,12 +83,7 @@ def predict_tables(model: Model, samples: Samples, top: int = 3) -> Iterator[Tab
     top : int
         Number of classes per sample; the second has the columns ``class_2``, ``score_2``, ``kind_2``.
     """
-    width = model.coef_.shape[1]
-    if samples.shape[1] != width:
-        raise UnseenError(
-            f"{samples.name} has {samples.shape[1]} features per sample, but the model takes {width}. "
-            "Extract them with the backbone that the model was fitted with."
-        )
+    check_width(model, samples.shape[1], samples.name)
     if not samples.shape[0]:
         raise UnseenError(f"{samples.name} holds no samples.")
     top = min(top, len(model.classes_))
@@ -100,6 +95,16 @@ def predict_tables(model: Model, samples: Samples, top: int = 3) -> Iterator[Tab
             scores = model.similarity(X[rows])
             yield {**_row_names(samples, start, len(scores)), **_best(model, scores, top)}
             start += len(scores)
+
+
+def check_width(model: Model, width: int, name: str) -> None:
+    """Refuse features that the model was not fitted for."""
+    expected = model.coef_.shape[1]
+    if width != expected:
+        raise UnseenError(
+            f"{name} has {width} features per sample, but the model takes {expected}. "
+            "Extract them with the backbone that the model was fitted with."
+        )
 
 
 def _check_finite(X: FloatArray, start: int, name: str) -> None:

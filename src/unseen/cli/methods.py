@@ -1,0 +1,28 @@
+"""``unseen methods``: what --method and --methods can name."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from unseen.cli import options
+
+
+@click.command(epilog=options.example("unseen methods"))
+@options.as_json
+def command(as_json: bool) -> None:
+    """List the methods, one line each.
+
+    Give a name, in any case, to fit --method or bench --methods. Your own class is named as module:Class.
+    """
+    from unseen.methods import METHODS, find_method
+
+    summaries = {name: (find_method(name).__doc__ or "").strip().splitlines()[0] for name in METHODS}
+    if as_json:
+        found = {name: {"title": METHODS[name].title, "summary": text} for name, text in summaries.items()}
+        click.echo(json.dumps(found, indent=2))
+        return
+    width = max(map(len, summaries))
+    for name, text in summaries.items():
+        click.echo(f"{name:<{width}}  {text}")
