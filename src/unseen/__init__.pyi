@@ -7,7 +7,9 @@ from .calibration.curve import mean_curve as mean_curve
 from .datasets.dataset import ZeroShotDataset as ZeroShotDataset
 from .errors import UnseenError as UnseenError
 from .methods._moments import Moments as Moments
+from .methods.cosine import Cosine as Cosine
 from .methods.eszsl import ESZSL as ESZSL
+from .methods.lda import LDA as LDA
 from .methods.linear import LinearSV as LinearSV
 from .methods.linear import LinearVS as LinearVS
 from .methods.ranking import ALE as ALE

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import LabelArray, candidate_columns, is_frame, label_positions, split_prototypes
 from unseen._core.rows import Rows, as_rows, read_ahead
-from unseen._core.scaling import scaled_product
+from unseen._core.scaling import Standardization, scaled_product
 from unseen._core.training import Training
 from unseen.errors import UnseenError
 
@@ -43,7 +44,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     mapping_ : ndarray of shape (n_class_features, n_features)
         What was learned.
     coef_, intercept_ : ndarray of shapes (n_classes, n_features) and (n_classes,)
-        The linear classifier over all classes, for samples scaled as ``normalize`` says.
+        The linear classifier over all classes: of samples scaled to unit length with ``normalize="l2"``,
+        of raw samples otherwise (standardizing is folded into it).
+    standard_mean_, standard_scale_ : ndarray of shape (n_features,)
+        Mean and scale of the features with ``normalize="standard"``.
     """
 
     # parameters whose values share one factorization (or one stacked training)
@@ -52,6 +56,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
     # True when a fit depends on random_state
     stochastic: ClassVar[bool] = False
+    # True when prototypes must be points in the space of the features, as embeddings of one model are
+    same_space: ClassVar[bool] = False
 
     prototypes: Any
     normalize: str | None
@@ -62,6 +68,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     coef_: FloatArray
     intercept_: FloatArray
     training_prototypes_: FloatArray
+    standard_mean_: FloatArray
+    standard_scale_: FloatArray
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -121,6 +129,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         for block, part in self._score_blocks(samples, slice(None)):
             scores[block] = part
         return scores
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return the scores as scikit-learn wants them: of two classes the second minus the first."""
+        scores = self.similarity(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return the softmax of the scores, (n_samples, n_classes)."""
+        return np.asarray(softmax(self.similarity(X), axis=1))
 
     def predict(self, X: ArrayLike, candidates: ArrayLike | None = None) -> LabelArray:
         """Return the best class of every sample, among ``candidates`` (class labels) or all classes."""
@@ -193,14 +210,27 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         for model in models:
             model._check_parameters()
         classes, S = split_prototypes(self.prototypes, y)
+        self._check_space(S, X.shape[1])
         index = label_positions(y, classes)
         seen = np.bincount(index, minlength=len(classes)) > 0
         y_seen = (np.cumsum(seen) - 1)[index]
 
         def solve(group: Sequence[Self]) -> Iterator[FloatArray]:
-            return group[0]._solve_path(Training(X, y_seen, S[seen], group[0].normalize), group)
+            return group[0]._solve_samples(Training(X, y_seen, S[seen], group[0].normalize), group)
 
         yield from self._solve_groups(models, classes, S, seen, solve)
+
+    def _solve_samples(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
+        """Solve on standardized features where that is asked for, else on the samples as they are."""
+        if self.normalize == "standard":
+            training = training.standardized()
+            for model in models:
+                model._keep_standard(training.standard)
+        return self._solve_path(training, models)
+
+    def _keep_standard(self, standard: Standardization | None) -> None:
+        if standard is not None:
+            self.standard_mean_, self.standard_scale_ = standard.mean, standard.scale
 
     def _validate(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, LabelArray]:
         """Return checked samples and labels; features on disk stay there and are checked while read."""
@@ -234,11 +264,20 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense; subclasses add their own."""
-        if self.normalize not in ("l2", None):
-            raise UnseenError(f"Got normalize={self.normalize!r}, but expected 'l2' or None.")
+        if self.normalize not in ("l2", "standard", None):
+            raise UnseenError(f"Got normalize={self.normalize!r}, but expected 'l2', 'standard' or None.")
         alpha = getattr(self, "alpha", 0.0)
         if not (isinstance(alpha, int | float | np.integer | np.floating) and 0 <= alpha < np.inf):
             raise UnseenError(f"Got alpha={alpha!r}, but expected a finite number of at least 0.")
+
+    def _check_space(self, S: FloatArray, n_features: int) -> None:
+        """Refuse prototypes of another width where they must be points in the space of the features."""
+        if self.same_space and self.prototypes is not None and S.shape[1] != n_features:
+            raise UnseenError(
+                f"{type(self).__name__} compares samples with prototypes directly, but prototypes has "
+                f"{S.shape[1]} columns and X has {n_features} features. Pass embeddings of one space, or "
+                "choose a method that learns the mapping."
+            )
 
     def _group(self) -> tuple[tuple[str, str], ...]:
         """Return what two models must share to be solved together."""
@@ -260,7 +299,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the classifier rows (coef, intercept) of the classes with prototypes S."""
         coef = self._class_features(S).astype(self.mapping_.dtype, copy=False) @ self.mapping_
-        return coef, self._intercepts(S, coef)
+        intercept = self._intercepts(S, coef)
+        if self.normalize != "standard":
+            return coef, intercept
+        return Standardization(self.standard_mean_, self.standard_scale_).fold(coef, intercept)
 
     def _next_labels(self, n: int) -> LabelArray:
         if self.classes_.dtype.kind not in "iu":

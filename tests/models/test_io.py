@@ -19,6 +19,9 @@ from unseen.errors import UnseenError
 from unseen.methods import METHODS, find_method
 from unseen.models.io import FORMAT, VERSION, _checksum, load, read_card, save
 
+# methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
+LEARNED = [name for name in METHODS if not find_method(name).same_space]
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "data"
 
 
@@ -43,7 +46,7 @@ def chosen(data, named: bool = False, **grid) -> GZSLClassifierCV:
     return GZSLClassifierCV(LinearSV(S), grid or None).fit(data.X[seen], y[seen])
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", LEARNED)
 def test_every_method_comes_back_bit_by_bit(tmp_path, data, name):
     model = fitted(name, data, alpha=0.01)
     save(model, tmp_path / "m")

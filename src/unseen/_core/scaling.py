@@ -1,6 +1,10 @@
-"""Rows of unit length, without overflow, and products with them."""
+"""Samples on a common scale: rows of unit length without overflow, or standardized features."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -8,13 +12,15 @@ from unseen._core.blocks import BoolArray, FloatArray
 
 
 def scale_rows(X: FloatArray, normalize: str | None, out: FloatArray | None = None) -> FloatArray:
-    """Return X with rows of unit length (``"l2"``) or as it is (``None``); a zero row stays zero.
+    """Return X with rows of unit length (``"l2"``) or as it is; a zero row stays zero.
+
+    Standardized features (``"standard"``) are part of the classifier: see ``Standardization``.
 
     >>> scale_rows(np.array([[3.0, 4.0], [0.0, 0.0]]), "l2")
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    if normalize is None:
+    if normalize != "l2":
         return X
     norm, safe = row_lengths(X)
     extreme = _scale_extreme_rows(X[~safe])
@@ -33,7 +39,7 @@ def row_lengths(X: FloatArray) -> tuple[FloatArray, BoolArray]:
 
 def scaled_product(X: FloatArray, coef: FloatArray, normalize: str | None) -> FloatArray:
     """Return ``scale_rows(X, normalize) @ coef``; there are fewer scores than features to divide."""
-    if normalize is None:
+    if normalize != "l2":
         return np.asarray(X @ coef)
     norm, safe = row_lengths(X)
     if not safe.all():
@@ -58,3 +64,40 @@ def squared_lengths(X: FloatArray) -> FloatArray:
     array([25.,  1.])
     """
     return np.asarray(np.einsum("ij,ij->i", X, X))
+
+
+@dataclass(frozen=True, eq=False)
+class Standardization:
+    """Features with mean 0 and variance 1: ``z = (x - mean) / scale``; a constant feature keeps scale 1.
+
+    A linear classifier of z is one of x: ``coef / scale``, so standardizing costs nothing in prediction.
+
+    Examples
+    --------
+    >>> standard = Standardization.of_blocks([np.array([[1.0, 5.0], [3.0, 5.0]])])
+    >>> standard.apply(np.array([[3.0, 5.0]]))
+    array([[1., 0.]])
+    """
+
+    mean: FloatArray  # (features,)
+    scale: FloatArray  # (features,)
+
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[FloatArray]) -> Self:
+        """Measure samples that come in blocks."""
+        from sklearn.preprocessing import StandardScaler
+
+        scaler = StandardScaler()
+        for X in blocks:
+            scaler.partial_fit(X.astype(np.float64, copy=False))
+        return cls(scaler.mean_, scaler.scale_)
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        """Return standardized samples."""
+        return np.asarray(((X - self.mean) / self.scale).astype(X.dtype, copy=False))
+
+    def fold(self, coef: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the classifier of raw features that scores as (coef, intercept) do standardized ones."""
+        # z . c + b = x . (c / scale) + b - mean . (c / scale)
+        raw = coef / self.scale
+        return raw, intercept - raw @ self.mean

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unseen._core.blocks import BLOCK, FloatArray, IndexArray, row_blocks
 from unseen._core.rows import Rows, read_ahead
-from unseen._core.scaling import scale_rows
+from unseen._core.scaling import Standardization, scale_rows
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,19 @@ class Training:
     y: IndexArray  # (samples,), row of S
     S: FloatArray  # (seen classes, attributes)
     normalize: str | None = "l2"
+    standard: Standardization | None = None
 
     def rows(self, index: slice | IndexArray) -> FloatArray:
         """Return the chosen rows of X, scaled."""
         rows = self.X[index]
+        if self.standard is not None:
+            return self.standard.apply(rows)
         return scale_rows(rows, self.normalize, out=rows if isinstance(self.X, Rows) else None)
+
+    def standardized(self) -> Training:
+        """Return the same samples with standardized features."""
+        blocks = read_ahead(lambda block: self.X[block], row_blocks(len(self.y)))
+        return replace(self, standard=Standardization.of_blocks(blocks))
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, IndexArray]]:
         """Yield (scaled rows, class indices) block by block, in order."""

@@ -53,6 +53,8 @@ METHODS = {
     "eszsl": Method("unseen.methods.eszsl:ESZSL", "ESZSL", "#109453", cost=25),
     "sync": Method("unseen.methods.sync:SynC", "SynC", "#a83699", cost=75),
     "sae": Method("unseen.methods.sae:SAE", "SAE", "#636b6a", cost=18),
+    "lda": Method("unseen.methods.lda:LDA", "LDA", "#7818fc", cost=40, in_paper=False),
+    "cosine": Method("unseen.methods.cosine:Cosine", "Cosine", "#8cc669", cost=1, in_paper=False),
 }
 _OTHER_COLORS = ("#8a6f3c", "#3f8f8f", "#c2577a")
 

@@ -37,6 +37,11 @@ class ClosedForm(ZeroShotClassifier):
 
     moments_: Moments
 
+    @property
+    def _needs_gram(self) -> bool:
+        """Whether moments must hold the Gram matrix: for the solution, or for the scale of the features."""
+        return self._uses_gram or self.normalize == "standard"
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from samples X with labels y; unseen classes have no sample.
 
@@ -67,7 +72,7 @@ class ClosedForm(ZeroShotClassifier):
         if first:
             self._start(classes)
         training = Training(X, label_positions(y, self.classes_), self.prototypes_, self.normalize)
-        return self._add(Moments.from_blocks(training.blocks(), len(self.classes_), gram=self._uses_gram))
+        return self._add(Moments.from_blocks(training.blocks(), len(self.classes_), gram=self._needs_gram))
 
     def _start(self, classes: Any = None) -> None:
         """Prepare for moments of all classes: which of them have samples is not known yet."""
@@ -92,7 +97,7 @@ class ClosedForm(ZeroShotClassifier):
         return self
 
     def _moments_of_all(self) -> Moments:
-        if self._uses_gram and self.moments_.gram is None:
+        if self._needs_gram and self.moments_.gram is None:
             raise UnseenError(_NO_SUMS)
         return self.moments_.for_classes(np.where(self.seen_, np.cumsum(self.seen_) - 1, -1))
 
@@ -100,7 +105,7 @@ class ClosedForm(ZeroShotClassifier):
         # what partial_fit has added to is solved when somebody asks for the solution
         if name not in _SOLUTION or "moments_" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._set_mapping(next(self._solve_moments(self.moments_, None, self.training_prototypes_, [self])))
+        self._set_mapping(next(self._solve_kept(self.moments_, None, self.training_prototypes_, [self])))
         return vars(self)[name]
 
     def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
@@ -137,17 +142,25 @@ class ClosedForm(ZeroShotClassifier):
             y = y.map_blocks(label_positions, self.classes_, dtype=np.intp)
         else:
             y = label_positions(np.asarray(y), self.classes_)
-        moments = Moments.from_dask(X, y, len(self.classes_), gram=self._uses_gram)
+        moments = Moments.from_dask(X, y, len(self.classes_), gram=self._needs_gram)
         if not np.isfinite(moments.total).all():
             raise UnseenError("X holds NaN or infinity. Remove these samples or fill the values in.")
         return self._add(moments)
 
+    def _solve_samples(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
+        if len(training.y) < training.X.shape[1]:  # few samples: standardized one by one
+            return super()._solve_samples(training, models)
+        return self._solve_path(training, models)  # many: their moments are standardized
+
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         thin = len(training.y) < training.X.shape[1]  # N < D: X'X is larger than the data
-        gram = self._uses_gram and not thin
-        moments = Moments.from_blocks(training.blocks(), len(training.S), gram=gram)
-        spectrum = Spectrum.of_rows(training.rows(slice(None))) if self._uses_gram and thin else None
+        moments = Moments.from_blocks(training.blocks(), len(training.S), gram=self._needs_gram and not thin)
+        spectrum = self._thin_spectrum(training, moments) if self._uses_gram and thin else None
         yield from self._solve_kept(moments, spectrum, training.S, models)
+
+    def _thin_spectrum(self, training: Training, moments: Moments) -> Spectrum:
+        """Return the spectrum that a solution needs from fewer samples than features: by default of X'X."""
+        return Spectrum.of_rows(training.rows(slice(None)))
 
     def _solve_kept(
         self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Self]
@@ -155,6 +168,11 @@ class ClosedForm(ZeroShotClassifier):
         """Solve, and let every model keep the moments."""
         for model in models:
             model.moments_ = moments
+        if self.normalize == "standard" and moments.gram is not None:
+            standard = moments.standardization()
+            moments = moments.standardized(standard)
+            for model in models:
+                model._keep_standard(standard)
         yield from self._solve_moments(moments, spectrum, S, models)
 
     def _solve_moments(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from unseen._core.blocks import FloatArray, class_sums
+from unseen._core.scaling import Standardization
 from unseen.errors import UnseenError
 
 _BRANCHES = 8  # moments that are added in one step of a tree of them
@@ -101,6 +102,22 @@ class Moments:
         count, total = np.where(known, self.count[index], 0), self.total[index]
         total[~known] = 0
         return type(self)(count, total, self.gram)
+
+    def standardization(self) -> Standardization:
+        """Return mean and scale of the features; needs the Gram matrix."""
+        assert self.gram is not None
+        mean = self.total.sum(axis=0) / self.n
+        variance = np.diagonal(self.gram) / self.n - mean**2
+        constant = variance <= 1e-14 * mean**2  # nothing but rounding
+        return Standardization(mean, np.sqrt(np.where(constant, 1.0, variance)))
+
+    def standardized(self, standard: Standardization) -> Self:
+        """Return the moments of ``(x - mean) / scale``, where ``mean`` is that of these samples."""
+        assert self.gram is not None
+        mean, scale = standard.mean, standard.scale
+        total = (self.total - np.outer(self.count, mean)) / scale
+        gram = (self.gram - self.n * np.outer(mean, mean)) / np.outer(scale, scale)
+        return type(self)(self.count, total, gram)
 
     def __add__(self, other: Self) -> Self:
         gram = None if self.gram is None or other.gram is None else self.gram + other.gram

@@ -27,8 +27,8 @@ class ESZSL(ClosedForm):
     targets : {"01", "-1+1"}, default="01"
         Coding of Y. The paper's results were obtained with -1 for the wrong classes and +1 for the right
         one; 0 and 1 is much better, because the sum over the many wrong classes no longer dominates.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
 
     References
     ----------

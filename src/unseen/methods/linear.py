@@ -26,8 +26,8 @@ class LinearVS(ClosedForm):
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
 
     References
     ----------
@@ -80,8 +80,8 @@ class LinearSV(ClosedForm):
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
 
     References
     ----------

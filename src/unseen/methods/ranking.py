@@ -207,8 +207,8 @@ class ALE(RankingClassifier):
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.
@@ -265,8 +265,8 @@ class DeViSE(RankingClassifier):
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.
@@ -322,8 +322,8 @@ class SJE(RankingClassifier):
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.

@@ -31,8 +31,8 @@ class SAE(ClosedForm):
     space : {"visual", "semantic"}, default="visual"
         Where samples and classes are compared: decoded prototypes against features, as in the paper, or
         encoded features against prototypes.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
 
     References
     ----------

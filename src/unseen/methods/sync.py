@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 
 from unseen._core.blocks import FloatArray
 from unseen._core.training import Training
+from unseen.methods._kernels import kernel_matrix, median_distance
 from unseen.methods.ranking import RankingClassifier, project_simplex
 
 
@@ -37,8 +38,8 @@ class SynC(RankingClassifier):
         length 1: the trainer scales both, so alpha means the same for any data.
     bandwidth : float, default=2.0
         How far the similarity of two classes reaches, in squared median distances.
-    normalize : {"l2", None}, default="l2"
-        Scale every sample to unit length first.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.
@@ -108,23 +109,11 @@ class SynC(RankingClassifier):
 
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         distances = cdist(training.S, training.S)
-        margins = (distances / (_median_distance(training.S) or 1.0)).astype(np.float32)
+        margins = (distances / (median_distance(training.S) or 1.0)).astype(np.float32)
         yield from self._train(training, np.float32(1), margins, models)
 
     def _class_features(self, S: FloatArray) -> FloatArray:
         phantoms = self.training_prototypes_
         # sim(s) pinv(sim(S_seen)): a seen class gets back the row that was learned for it
-        return self._similarities(S) @ np.linalg.pinv(self._similarities(phantoms))
-
-    def _similarities(self, S: FloatArray) -> FloatArray:
-        """Return ``exp(-||s - s_phantom||^2 / (bandwidth median^2))``."""
-        phantoms = self.training_prototypes_
-        width = self.bandwidth * _median_distance(phantoms) ** 2 or 1.0
-        return np.asarray(np.exp(-cdist(S, phantoms, "sqeuclidean") / width))
-
-
-def _median_distance(S: FloatArray) -> float:
-    """Return the median distance between two rows, 0 for a single row."""
-    if len(S) == 1:
-        return 0.0
-    return float(np.median(cdist(S, S)[np.triu_indices(len(S), 1)]))
+        similar, own = (kernel_matrix(A, phantoms, "rbf", self.bandwidth) for A in (S, phantoms))
+        return similar @ np.linalg.pinv(own)

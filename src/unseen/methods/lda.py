@@ -1,0 +1,186 @@
+"""LDA: class means predicted from descriptions, one covariance shared by all classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from unseen._core.blocks import FloatArray
+from unseen._core.training import Training
+from unseen.errors import UnseenError
+from unseen.methods._closed_form import ClosedForm
+from unseen.methods._kernels import kernel_matrix
+from unseen.methods._moments import Moments, Spectrum
+
+KERNELS = ("rbf", "linear")
+
+
+class LDA(ClosedForm):
+    r"""Linear discriminant analysis with class means that are predicted from the descriptions.
+
+    Kernel ridge regression predicts the mean of a class from its prototype, and all classes share the
+    shrunken covariance of the samples around their class means:
+
+    .. math::
+        \mu(s) = k(s, S) (K + \alpha I)^{-1} M, \qquad
+        P = \left((1 - \rho) \Sigma_w + \rho \tfrac{\operatorname{tr} \Sigma_w}{D} I\right)^{-1}
+
+    where the rows of M are the centered means of the seen classes. A class is scored by the logarithm of
+    its Gaussian density, :math:`x^\top P \mu - \tfrac12 \mu^\top P \mu` for a centered sample x. One
+    eigendecomposition of :math:`\Sigma_w` serves every alpha, shrinkage, kernel and bandwidth.
+
+    Parameters
+    ----------
+    prototypes : array of shape (n_classes, n_attributes), DataFrame indexed by class label, or None
+        One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
+    alpha : float, default=0.03
+        Strength of the regularization of the regression.
+    shrinkage : float, default=0.7
+        How far the covariance is shrunken: 0 not at all, 1 to a multiple of the identity.
+    kernel : {"rbf", "linear"}, default="rbf"
+        Similarity of two prototypes: ``exp(-||s - s'||^2 / (bandwidth d^2))``, where d is the median distance
+        between seen prototypes, or ``s . s'``.
+    bandwidth : float, default=2.0
+        Width of the RBF kernel, in squared median distances.
+    normalize : {"l2", "standard", None}, default="l2"
+        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,)
+        Mean of the training samples.
+    overlap_ : ndarray of shape (n_seen, n_seen)
+        The quadratic form of the intercepts: ``mu(s)' P mu(s) = k(s, S) overlap_ k(s, S)'``.
+
+    References
+    ----------
+    Verma and Rai (2017), *A Simple Exponential Family Framework for Zero-Shot Learning*.
+    Changpinyo, Chao, Sha (2017), *Predicting Visual Exemplars of Unseen Classes for Zero-Shot Learning*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unseen import LDA
+    >>> prototypes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])   # class 2 has no sample
+    >>> X = np.array([[2.0, 0.1], [1.9, -0.1], [0.1, 3.0], [-0.1, 2.9]])
+    >>> model = LDA(prototypes, kernel="linear", alpha=1e-6).fit(X, [0, 0, 1, 1])
+    >>> model.predict([[1.0, 1.1]], candidates=[0, 2])
+    array([2])
+    """
+
+    _path = ("alpha", "shrinkage", "kernel", "bandwidth")
+    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {
+        "alpha": [0.01, 0.03, 0.1, 0.3],
+        "shrinkage": [0.3, 0.5, 0.7, 0.9],
+        "bandwidth": [1.0, 2.0, 4.0, 8.0],
+    }
+
+    def __init__(
+        self,
+        prototypes: Any = None,
+        *,
+        alpha: float = 0.03,
+        shrinkage: float = 0.7,
+        kernel: str = "rbf",
+        bandwidth: float = 2.0,
+        normalize: str | None = "l2",
+    ) -> None:
+        self.prototypes = prototypes
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.normalize = normalize
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.kernel not in KERNELS:
+            raise UnseenError(f"Got kernel={self.kernel!r}, but expected 'rbf' or 'linear'.")
+        if not (_is_number(self.shrinkage) and 0 <= self.shrinkage <= 1):
+            raise UnseenError(f"Got shrinkage={self.shrinkage!r}, but expected a number from 0 to 1.")
+        if not (_is_number(self.bandwidth) and 0 < self.bandwidth < np.inf):
+            raise UnseenError(f"Got bandwidth={self.bandwidth!r}, but expected a finite number above 0.")
+
+    def _thin_spectrum(self, training: Training, moments: Moments) -> Spectrum:
+        # Sigma_w = R'R / N with the rows R of the samples around their class means
+        means = moments.total / moments.count[:, None]
+        rows = training.rows(slice(None)) - means[training.y]
+        return Spectrum.of_rows(rows / np.sqrt(moments.n))
+
+    def _solve_moments(
+        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+    ) -> Iterator[FloatArray]:
+        center = moments.total.sum(axis=0) / moments.n  # (features,)
+        M = moments.total / moments.count[:, None] - center  # (seen classes, features)
+        within = Within.of(within_spectrum(moments) if spectrum is None else spectrum, len(center))
+        precision_rows = cache(within.precision_of(M))
+        kernel_spectrum = cache(lambda *kernel: Spectrum.of_gram(kernel_matrix(S, S, *kernel)))
+        for model in models:
+            MP, MPM = precision_rows(model.shrinkage)  # (seen, features), (seen, seen)
+            # (K + alpha I)^-1 with K = U diag(w) U'; k(s, S) is zero where K is
+            eig = kernel_spectrum(model.kernel, model.bandwidth)
+            inverse = (eig.vectors / (eig.values + model.alpha)) @ eig.vectors.T  # (seen, seen)
+            model.center_ = center
+            model.overlap_ = inverse @ MPM @ inverse
+            yield inverse @ MP
+
+    def _class_features(self, S: FloatArray) -> FloatArray:
+        return kernel_matrix(S, self.training_prototypes_, self.kernel, self.bandwidth)
+
+    def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
+        # (x - center).(P mu) - mu'P mu / 2 = x.coef - center.coef - k overlap k' / 2
+        k = self._class_features(S)  # (classes, seen)
+        return np.asarray(-coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", k @ self.overlap_, k))
+
+
+# ---- the covariance within classes -------------------------------------------------------------------
+
+
+def within_spectrum(moments: Moments) -> Spectrum:
+    """Return the spectrum of Sigma_w from the Gram matrix of the moments."""
+    # Sigma_w = (X'X - sum_c n_c m_c m_c') / N
+    assert moments.gram is not None
+    scaled = moments.total / np.sqrt(moments.count)[:, None]  # (seen classes, features)
+    gram = (moments.gram - scaled.T @ scaled) / moments.n
+    return Spectrum.of_gram(gram)
+
+
+@dataclass(frozen=True)
+class Within:
+    """The covariance of the samples around their class means, ``Sigma_w = V diag(e) V'``."""
+
+    spectrum: Spectrum  # e (rank,), V (features, rank)
+    scale: float  # t = tr(Sigma_w) / D
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, n_features: int) -> Self:
+        """Add the scale; samples that do not vary within their classes count as white noise."""
+        if not len(spectrum.values):
+            return cls(spectrum, 1.0)
+        return cls(spectrum, float(spectrum.values.sum()) / n_features)
+
+    def precision_of(self, M: FloatArray) -> Callable[[float], tuple[FloatArray, FloatArray]]:
+        """Return the function from rho to (M P, M P M') with ``P = ((1 - rho) Sigma_w + rho t I)^-1``.
+
+        All shrinkages share the projection of M. With rho = 0 and a singular Sigma_w, P is the pseudoinverse.
+        """
+        e, V, t = self.spectrum.values, self.spectrum.vectors, self.scale
+        inside = M @ V  # (rows, rank)
+        outside = M - inside @ V.T if V.shape[1] < len(V) else np.zeros_like(M)
+        outer = outside @ outside.T  # (rows, rows)
+
+        def rows(rho: float) -> tuple[FloatArray, FloatArray]:
+            # P = V diag(1 / ((1 - rho) e + rho t)) V' + (I - V V') / (rho t)
+            divided = inside / ((1 - rho) * e + rho * t)
+            rest = 1 / (rho * t) if rho > 0 else float(not len(e))
+            return divided @ V.T + rest * outside, divided @ inside.T + rest * outer
+
+        return rows
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
