@@ -57,7 +57,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     # True when a fit depends on random_state
     stochastic: ClassVar[bool] = False
     # True when prototypes must be points in the space of the features, as embeddings of one model are
-    same_space: ClassVar[bool] = False
+    shared_space: ClassVar[bool] = False
 
     prototypes: Any
     normalize: str | None
@@ -272,7 +272,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _check_space(self, S: FloatArray, n_features: int) -> None:
         """Refuse prototypes of another width where they must be points in the space of the features."""
-        if self.same_space and self.prototypes is not None and S.shape[1] != n_features:
+        if self.shared_space and self.prototypes is not None and S.shape[1] != n_features:
             raise UnseenError(
                 f"{type(self).__name__} compares samples with prototypes directly, but prototypes has "
                 f"{S.shape[1]} columns and X has {n_features} features. Pass embeddings of one space, or "

@@ -21,7 +21,7 @@ from unseen.metrics import accuracy, harmonic_mean
 from unseen.selection.search import GZSLClassifierCV
 
 # methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
-LEARNED = [name for name in METHODS if not find_method(name).same_space]
+LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 FIELDS = {"method", "seed", "version", "model", "grid", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl"}
 FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "flips", "regret", "classes", "confusion"}

@@ -15,7 +15,7 @@ from unseen.methods import METHODS, find_method
 from unseen.selection.search import GZSLClassifierCV
 
 # methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
-LEARNED = [name for name in METHODS if not find_method(name).same_space]
+LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 NORMALIZE = ["l2", None]
 pytestmark = pytest.mark.filterwarnings("ignore:.*has not converged in:sklearn.exceptions.ConvergenceWarning")

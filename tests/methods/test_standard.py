@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from unseen.methods import METHODS, find_method
 
-LEARNED = [find_method(name) for name in METHODS if not find_method(name).same_space]
+LEARNED = [find_method(name) for name in METHODS if not find_method(name).shared_space]
 CLOSED = [method for method in LEARNED if hasattr(method, "partial_fit")]
 
 

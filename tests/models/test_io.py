@@ -20,7 +20,7 @@ from unseen.methods import METHODS, find_method
 from unseen.models.io import FORMAT, VERSION, _checksum, load, read_card, save
 
 # methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
-LEARNED = [name for name in METHODS if not find_method(name).same_space]
+LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "data"
 

@@ -43,7 +43,7 @@ class Cosine(ZeroShotClassifier):
     array([2])
     """
 
-    same_space: ClassVar[bool] = True
+    shared_space: ClassVar[bool] = True
 
     def __init__(self, prototypes: Any = None, *, normalize: str | None = "l2") -> None:
         self.prototypes = prototypes
