@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,86 @@ def token_encoder(folder: Path, mask: bool = True) -> Path:
     return write_model(folder / "text.onnx", nodes, inputs, outputs, {"embeddings": embeddings})
 
 
-def write_tokenizer(folder: Path) -> None:
+def write_tokenizer(folder: Path, padding: dict[str, Any] | None = None, limit: int | None = None) -> None:
+    """Words are tokens; padding and truncation are stored in the file where they are given."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Whitespace
 
     tokenizer = Tokenizer(WordLevel(WORDS, unk_token="[PAD]"))
     tokenizer.pre_tokenizer = Whitespace()
+    if padding is not None:
+        tokenizer.enable_padding(**padding)
+    if limit is not None:
+        tokenizer.enable_truncation(limit)
     tokenizer.save(str(folder / "tokenizer.json"))
+
+
+# ---- a model like CLIP, in Hugging Face layout -------------------------------------------------------------
+
+CLIP_SIDE, CLIP_TOKENS, CLIP_WIDTH = 16, 8, 6
+CLIP_CONFIG = {
+    "crop_size": {"height": CLIP_SIDE, "width": CLIP_SIDE},
+    "do_center_crop": True,
+    "do_normalize": True,
+    "do_rescale": True,
+    "do_resize": True,
+    "image_mean": [0.48145466, 0.4578275, 0.40821073],
+    "image_processor_type": "CLIPImageProcessor",
+    "image_std": [0.26862954, 0.26130258, 0.27577711],
+    "resample": 3,
+    "rescale_factor": 0.00392156862745098,
+    "size": {"shortest_edge": CLIP_SIDE},
+}
+
+
+def clip_weights() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+    shapes = {
+        "kernels": (8, 3, 4, 4),
+        "projection": (128, CLIP_WIDTH),
+        "tokens": (len(WORDS), CLIP_WIDTH),
+        "positions": (CLIP_TOKENS, CLIP_WIDTH),
+    }
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def clip_vision_model(path: Path) -> Path:
+    """Patches of 4 x 4 and a projection of all of them: a shift by one pixel changes the embedding."""
+    nodes = [
+        helper.make_node("Conv", ["pixel_values", "kernels"], ["patches"], strides=[4, 4]),
+        helper.make_node("Tanh", ["patches"], ["units"]),
+        helper.make_node("Flatten", ["units"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "projection"], ["image_embeds"]),
+    ]
+    inputs = {"pixel_values": (FLOAT, ["batch", 3, "height", "width"])}
+    constants = {name: clip_weights()[name] for name in ("kernels", "projection")}
+    return write_model(path, nodes, inputs, {"image_embeds": ["batch", CLIP_WIDTH]}, constants)
+
+
+def clip_text_model(path: Path, tokens: int | str = "tokens", batch: int | str = "batch") -> Path:
+    """The mean over all tokens, padding included; more tokens than positions are an error."""
+    nodes = [
+        helper.make_node("Gather", ["tokens", "input_ids"], ["words"]),
+        helper.make_node("Shape", ["input_ids"], ["length"], start=1, end=2),
+        helper.make_node("Slice", ["positions", "zero", "length"], ["places"]),
+        helper.make_node("Add", ["words", "places"], ["hidden"]),
+        helper.make_node("Tanh", ["hidden"], ["units"]),
+        helper.make_node("ReduceMean", ["units"], ["text_embeds"], axes=[1], keepdims=0),
+    ]
+    constants = {name: clip_weights()[name] for name in ("tokens", "positions")}
+    constants["zero"] = np.array([0], dtype=np.int64)
+    inputs = {"input_ids": (TensorProto.INT64, [batch, tokens])}
+    return write_model(path, nodes, inputs, {"text_embeds": [batch, CLIP_WIDTH]}, constants)
+
+
+def clip_folder(folder: Path) -> Path:
+    """Both models, the tokenizer with padding to 8 by token 1, and the configuration."""
+    (folder / "onnx").mkdir(parents=True)
+    clip_vision_model(folder / "onnx" / "vision_model.onnx")
+    clip_text_model(folder / "onnx" / "text_model.onnx")
+    write_tokenizer(folder, {"length": CLIP_TOKENS, "pad_id": 1, "pad_token": "blue"})
+    (folder / "preprocessor_config.json").write_text(json.dumps(CLIP_CONFIG))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": CLIP_TOKENS}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "clip"}))
+    return folder

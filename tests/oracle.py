@@ -85,6 +85,45 @@ def crops_of_image(file, resize, size, crops, mean, std):
     ]  # (crops, 3, size, size)
 
 
+def clip_pixels(file, config):
+    """One image as CLIP's own preprocessing makes it: shorter side, bicubic, center, mean and std."""
+    import numpy as np
+    from PIL import Image
+
+    image = Image.open(file).convert("RGB")
+    width, height = image.size
+    side, size = config["size"]["shortest_edge"], config["crop_size"]["height"]
+    if width < height:
+        image = image.resize((side, int(side * height / width)), Image.Resampling.BICUBIC)
+    else:
+        image = image.resize((int(side * width / height), side), Image.Resampling.BICUBIC)
+    left, top = (image.width - size) // 2, (image.height - size) // 2
+    pixels = np.array(image)[top : top + size, left : left + size] / 255
+    pixels = (pixels - np.array(config["image_mean"])) / np.array(config["image_std"])
+    return pixels.transpose(2, 0, 1)  # (3, size, size)
+
+
+def clip_image_embedding(pixels, kernels, projection):
+    """Patch by patch: tanh of the products with the kernels, then one projection."""
+    import numpy as np
+
+    side = pixels.shape[1] // 4
+    units = np.zeros((len(kernels), side, side))
+    for k, kernel in enumerate(kernels):
+        for i in range(side):
+            for j in range(side):
+                patch = pixels[:, 4 * i : 4 * i + 4, 4 * j : 4 * j + 4]
+                units[k, i, j] = math.tanh((patch * kernel).sum())
+    return units.ravel() @ projection
+
+
+def clip_text_embedding(ids, tokens, positions):
+    """Mean over tokens of tanh(token + position)."""
+    import numpy as np
+
+    return np.mean([np.tanh(tokens[i] + positions[place]) for place, i in enumerate(ids)], axis=0)
+
+
 def all_operating_points(scores, y, seen, weights):
     """(U, S, H) on both sides of, and at, every difference between a seen and an unseen score."""
     cuts = {float(a) - float(b) for row in scores for a in row[seen] for b in row[~seen]}

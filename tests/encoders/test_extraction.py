@@ -46,7 +46,7 @@ def test_extraction_writes_features_labels_and_names(folder, backbone, tmp_path,
     steps = Preprocessing(16, crops)
     done = extract(folder, backbone, tmp_path / "new" / "f.npz", preprocessing=steps)
     found, images = np.load(done.out, allow_pickle=False), find_images(folder)
-    assert sorted(found) == ["X", "class_names", "files", "y"]
+    assert sorted(found) == ["X", "class_names", "encoder", "files", "y"]
     assert found["X"].shape == done.shape == (5, 6) and found["X"].dtype == np.float32
     assert found["files"].tolist() == list(images.names)
     assert found["y"].tolist() == images.y.tolist()
@@ -76,7 +76,7 @@ def test_what_is_written_loads_as_a_data_set(backbone, tmp_path, out):
 
 def test_without_classes_there_is_no_y(folder, backbone, tmp_path):
     extract(folder / "jay", backbone, tmp_path / "f.npz")
-    assert sorted(np.load(tmp_path / "f.npz")) == ["X", "files"]
+    assert sorted(np.load(tmp_path / "f.npz")) == ["X", "encoder", "files"]
 
 
 class Interrupted(Backbone):

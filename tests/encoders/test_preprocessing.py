@@ -7,7 +7,15 @@ import pytest
 
 import oracle
 from image_files import save_image
-from unseen.encoders.preprocessing import Preprocessing
+from onnx_models import CLIP_CONFIG
+from unseen.encoders.preprocessing import (
+    CLIP_MEAN,
+    IMAGENET_STD,
+    Preprocessing,
+    from_open_clip,
+    from_timm,
+    from_transformers,
+)
 from unseen.errors import UnseenError
 
 
@@ -30,3 +38,92 @@ def test_crops_equal_the_literal_ones(tmp_path, crops, resize):
 def test_steps_that_make_no_sense(options, message):
     with pytest.raises(UnseenError, match=message):
         Preprocessing(**options)
+
+
+# ---- as the configuration of a model says
+
+
+@pytest.mark.parametrize("size", [(40, 30), (31, 57), (16, 16), (200, 17)])
+def test_clip_preprocessing_equals_the_reference(tmp_path, size):
+    file = save_image(tmp_path / "a.png", 7, size)
+    found = from_transformers(CLIP_CONFIG)(file)
+    np.testing.assert_allclose(found[0], oracle.clip_pixels(file, CLIP_CONFIG), atol=1e-5)
+
+
+def test_the_squash_differs_from_the_reference(tmp_path):
+    """The fault that reading the configuration mends."""
+    file = save_image(tmp_path / "a.png", 7, (40, 30))
+    squashed = Preprocessing(16, mean=tuple(CLIP_CONFIG["image_mean"]), std=tuple(CLIP_CONFIG["image_std"]))
+    assert np.abs(squashed(file)[0] - oracle.clip_pixels(file, CLIP_CONFIG)).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"size": 224, "crop_size": 224, "resample": 3}, {"resize_mode": "shortest", "resample": "bicubic"}),
+        ({"size": 224}, {"resize_mode": "squash", "resample": "bilinear"}),
+        ({"size": {"height": 384, "width": 384}, "resample": 3}, {"size": 384, "resize_mode": "squash"}),
+        (
+            {"size": {"shortest_edge": 256}, "crop_size": {"height": 224, "width": 224}},
+            {"resize": 256, "size": 224},
+        ),
+        (
+            {"size": {"shortest_edge": 224}, "crop_pct": 0.875},
+            {"resize": 256, "size": 224, "resize_mode": "shortest"},
+        ),
+        ({"do_rescale": False, "do_normalize": False}, {"rescale": 1.0, "mean": (0, 0, 0), "std": (1, 1, 1)}),
+        ({"image_mean": [0.5] * 3, "image_std": [0.25] * 3}, {"mean": (0.5,) * 3, "std": (0.25,) * 3}),
+        (
+            {"size": 224, "crop_size": 224, "image_processor_type": "DeiTImageProcessor"},
+            {"resize_mode": "squash"},
+        ),
+    ],
+)
+def test_configurations_of_transformers(config, expected):
+    steps = from_transformers(config)
+    assert {name: getattr(steps, name) for name in expected} == expected
+
+
+def test_open_clip_and_timm():
+    open_clip = {
+        "model_cfg": {"vision_cfg": {"image_size": 336}},
+        "preprocess_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize_mode": "squash"},
+    }
+    steps = from_open_clip(open_clip)
+    assert (steps.size, steps.resize_mode, steps.resample) == (336, "squash", "bicubic")
+    assert from_open_clip({}).mean == CLIP_MEAN and from_open_clip({}).resize_mode == "shortest"
+    timm = {"input_size": [3, 240, 240], "crop_pct": 0.9, "interpolation": "bicubic", "mean": [0.5] * 3}
+    assert from_timm(timm).sides == (266, 240) and from_timm(timm).std == IMAGENET_STD
+
+
+def test_torchvision_rounds_the_center_and_hugging_face_does_not():
+    assert Preprocessing(16, rounded_center=True)._boxes(19, 17) == [(2, 0, 18, 16)]
+    assert Preprocessing(16)._boxes(19, 17) == [(1, 0, 17, 16)]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"size": {"longest_edge": 224}}, "says size: .*longest_edge"),
+        ({"size": {"shortest_edge": 224}}, "does not crop"),
+        ({"size": {"height": 224, "width": 160}}, "expected the side of a square"),
+        ({"size": 10**9}, "expected the side of a square"),
+        ({"image_mean": 0.5}, "image_mean: 0.5, expected three numbers"),
+        ({"image_std": [0.5, None, 0.5]}, "expected three numbers"),
+        ({"resample": 17}, "resamples by 17"),
+        ({"do_resize": False}, "do_resize"),
+        ({"rescale_factor": "x"}, "expected a positive number"),
+    ],
+)
+def test_configurations_that_cannot_be_followed(config, message):
+    with pytest.raises(UnseenError, match=message):
+        from_transformers(config)
+
+
+def test_ten_crops_of_an_image_that_keeps_its_shape(tmp_path):
+    file = save_image(tmp_path / "a.png", 7, (40, 30))
+    steps = Preprocessing(16, crops=10, resize=20, resize_mode="shortest")
+    crops = steps(file)
+    assert crops.shape == (10, 3, 16, 16)
+    np.testing.assert_array_equal(crops[5:], crops[:5, :, :, ::-1])
+    assert steps._boxes(26, 20)[3] == (10, 4, 26, 20)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from unseen.cli import options
 from unseen.cli._signals import stoppable
 
 if TYPE_CHECKING:
     from unseen.encoders.extraction import Extraction
     from unseen.encoders.preprocessing import Preprocessing
+
+BACKBONE_SAYS = "[default: as the backbone says]"
 
 
 def parse_triple(text: str) -> tuple[float, float, float]:
@@ -25,41 +29,52 @@ def parse_triple(text: str) -> tuple[float, float, float]:
 
 @click.command(epilog="Example: unseen extract photos --backbone resnet50.onnx --crops 10 --out birds.npz")
 @click.argument("images", type=click.Path(path_type=Path))
-@click.option(
-    "--backbone", required=True, type=click.Path(path_type=Path), help="Image network, ONNX format."
-)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="FILE.npz, or a folder for features.npy and labels.csv.",
-)
+@options.backbone("Image network: ONNX file, folder, or hf:owner/name.", required=True)
+@options.variant
+@options.out("FILE.npz, or a folder for features.npy and labels.csv.", required=True)
 @click.option(
     "--crops", type=click.Choice(["1", "10"]), default="1", show_default=True, help="Crops per image."
 )
+@click.option("--resize", type=int, help="Side before cropping. [default: as the backbone says, else --size]")
 @click.option(
-    "--resize", type=int, help="Both sides before cropping. [default: size; 256/224 of it for ten crops]"
+    "--resize-mode",
+    type=click.Choice(["squash", "shortest"]),
+    help="Resize both sides, or the shorter one. [default: as the backbone says, else squash]",
+)
+@click.option(
+    "--resample",
+    type=click.Choice(["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]),
+    help="Filter for resizing. [default: as the backbone says, else bilinear]",
 )
 @click.option("--size", type=int, help="Side of a crop. [default: as the backbone says, else 224]")
-@click.option("--layout", type=click.Choice(["NCHW", "NHWC"]), help="[default: as the backbone says]")
-@click.option("--input", help="Name of the backbone's input. [default: as the backbone says]")
+@click.option("--layout", type=click.Choice(["NCHW", "NHWC"]), help=BACKBONE_SAYS)
+@click.option("--input", help=f"Name of the backbone's input. {BACKBONE_SAYS}")
 @click.option("--output", help="Name of the output to use. [default: the first with two dimensions]")
 @click.option(
-    "--mean", type=parse_triple, metavar="R,G,B", help="Mean per channel, of 0..1. [default: ImageNet's]"
+    "--mean",
+    type=parse_triple,
+    metavar="R,G,B",
+    help="Mean per channel, of 0..1. [default: as the backbone says, else ImageNet's]",
 )
 @click.option(
-    "--std", type=parse_triple, metavar="R,G,B", help="Standard deviation per channel. [default: ImageNet's]"
+    "--std",
+    type=parse_triple,
+    metavar="R,G,B",
+    help="Standard deviation per channel. [default: as the backbone says, else ImageNet's]",
 )
 @click.option("--provider", default="cpu", show_default=True, help="Execution provider of ONNX Runtime.")
 @click.option("--threads", type=click.IntRange(1), help="Threads. [default: one per processor]")
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@options.quiet
 def command(
     images: Path,
-    backbone: Path,
+    backbone: str,
+    variant: str | None,
     out: Path,
     crops: str,
     resize: int | None,
+    resize_mode: str | None,
+    resample: str | None,
     size: int | None,
     layout: str | None,
     input: str | None,
@@ -74,15 +89,16 @@ def command(
     """Turn images into features with an image network.
 
     IMAGES is a folder of class folders, a folder of images, or a list file with one `path` or
-    `path,class` per line. An image is turned upright, converted to RGB, resized to a square, cropped, and
-    scaled with mean and standard deviation. Run the same command again to continue an interrupted extraction.
+    `path,class` per line. The backbone is an ONNX file, a folder in Hugging Face layout, or a repository of
+    the hub (hf:owner/name). Its configuration says how images are resized, cropped and scaled; without one
+    an image is resized to a square. Run the same command again to continue an interrupted extraction.
     """
     from unseen.encoders.backbone import Backbone
     from unseen.encoders.extraction import extract, n_stored
-    from unseen.encoders.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocessing
 
     network = Backbone(
         backbone,
+        variant=variant,
         input=input,
         output=output,
         size=size,
@@ -90,14 +106,19 @@ def command(
         provider=provider,
         threads=threads,
     )
-    steps = Preprocessing(network.size, int(crops), resize, mean or IMAGENET_MEAN, std or IMAGENET_STD)
+    given = {"resize": resize, "resize_mode": resize_mode, "resample": resample, "mean": mean, "std": std}
+    steps = change_steps(network.preprocessing, {**given, "crops": int(crops)})
     with stoppable(lambda: f"{n_stored(out)} images are stored; the same command continues."):
         done = extract(images, network, out, preprocessing=steps, threads=threads, strict=strict, quiet=quiet)
     click.echo(_summary(done, steps), err=True)
 
 
+def change_steps(steps: Preprocessing, given: dict[str, Any]) -> Preprocessing:
+    """Return the preprocessing with the options that the user gave."""
+    return replace(steps, **{name: value for name, value in given.items() if value is not None})
+
+
 def _summary(done: Extraction, steps: Preprocessing) -> str:
-    crops = "one crop" if steps.crops == 1 else "the mean of ten crops"
     classes = f" of {len(done.class_names)} classes" if done.class_names else ""
     resumed = f" ({done.n_resumed} of them from an earlier run)" if done.n_resumed else ""
     lines = [f"could not read {name}: {reason}" for name, reason in done.unreadable.items()]
@@ -105,7 +126,6 @@ def _summary(done: Extraction, steps: Preprocessing) -> str:
         lines.append(f"left out {len(lines)} of {done.shape[0] + len(lines)} images (--strict stops instead)")
     lines.append(
         f"wrote {done.out}: {done.shape[0]} images{classes}{resumed}, {done.shape[1]} features each, "
-        f"{crops} of {steps.size} x {steps.size} after resizing to {steps.sides[0]} x {steps.sides[0]}, "
-        f"{done.images_per_second:.1f} images/s"
+        f"{steps}, {done.images_per_second:.1f} images/s"
     )
     return "\n".join(lines)

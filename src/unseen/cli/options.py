@@ -88,29 +88,41 @@ def prototypes(
     )
 
 
+# ---- encoders -----------------------------------------------------------------------------------------
+
 text_encoder = click.option(
-    "--text-encoder", metavar="FILE.onnx", help="Text encoder that embeds descriptions in words."
+    "--text-encoder",
+    "--encoder",
+    "text_encoder",
+    metavar="REF",
+    help="Text encoder for descriptions in words: ONNX file, folder, or hf:owner/name.",
+)
+variant = click.option(
+    "--variant", metavar="NAME", help="Variant of the ONNX file, such as quantized or fp16."
 )
 
 
-def read_descriptions(files: Sequence[Path], text_encoder: str | None) -> Prototypes:
+def read_descriptions(
+    files: Sequence[Path], text_encoder: str | None, variant: str | None = None, quiet: bool = True
+) -> Prototypes:
     """Return the class descriptions in the files of ``--prototypes``."""
     from unseen.datasets.prototypes import read_sources
     from unseen.encoders.text import TextEncoder
 
-    return read_sources(files, TextEncoder(text_encoder) if text_encoder else None)
+    encoder = TextEncoder(text_encoder, variant=variant, quiet=quiet) if text_encoder else None
+    return read_sources(files, encoder)
 
 
 def backbone(help: str, *, required: bool = False) -> Option:
-    """Return the option ``--backbone FILE.onnx``."""
-    return click.option("--backbone", metavar="FILE.onnx", required=required, help=help)
+    """Return the option ``--backbone REF``."""
+    return click.option("--backbone", metavar="REF", required=required, help=help)
 
 
-def open_backbone(reference: str) -> Backbone:
+def open_backbone(reference: str, variant: str | None = None) -> Backbone:
     """Return the image network of ``--backbone``."""
     from unseen.encoders.backbone import Backbone
 
-    return Backbone(reference)
+    return Backbone(reference, variant=variant)
 
 
 # ---- methods ------------------------------------------------------------------------------------------

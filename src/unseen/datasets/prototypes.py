@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._core.arrays import as_array
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.csv_files import read_csv
 from unseen._core.labels import label_positions
@@ -81,7 +82,7 @@ class Prototypes:
 
 
 def _encode(encoder: Encoder | Any, texts: list[str]) -> FloatArray:
-    rows = np.asarray(getattr(encoder, "encode", encoder)(texts), dtype=np.float64)
+    rows = as_array(getattr(encoder, "encode", encoder)(texts)).astype(np.float64)
     if rows.ndim != 2 or len(rows) != len(texts):
         raise UnseenError(
             f"The text encoder gave an array of shape {rows.shape} for {len(texts)} texts, "

@@ -1,16 +1,19 @@
-"""An image network in ONNX format as a function from pixels to features."""
+"""Image networks as functions from pixels to features: ONNX files and Python callables."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unseen._core.arrays import as_array, torch_of
 from unseen._core.blocks import FloatArray
+from unseen.datasets.features import EncoderCard
 from unseen.encoders._onnx import (
     Node,
     Session,
@@ -18,12 +21,60 @@ from unseen.encoders._onnx import (
     find_output,
     open_session,
     run_session,
+    sha256_of,
     signature,
 )
+from unseen.encoders.preprocessing import Floats, Preprocessing, from_open_clip, from_timm, read_preprocessing
+from unseen.encoders.references import ModelFiles, Reference, find_model
 from unseen.errors import UnseenError
 
-Floats = NDArray[np.float32]
 CHANNEL_AXIS = {"NCHW": 1, "NHWC": 3}
+# transformers whose first token stands for the image: their pooler output is that token
+FIRST_TOKEN = ("beit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit", "vit_mae")
+
+
+@runtime_checkable
+class ImageEncoder(Protocol):
+    """A callable from pixels (images, 3, size, size) to features that says what it is and what it takes."""
+
+    @property
+    def preprocessing(self) -> Preprocessing: ...
+
+    def __call__(self, pixels: Floats) -> Floats: ...
+
+    def describe(self) -> EncoderCard: ...
+
+
+def open_backbone(
+    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
+    *,
+    variant: str | None = None,
+    size: int | None = None,
+    threads: int | None = None,
+) -> ImageEncoder:
+    """Return an image network by name, or wrap a Python callable.
+
+    Parameters
+    ----------
+    backbone : str, path or callable
+        An ONNX file, a folder in Hugging Face layout, ``hf:owner/name[@revision]``; or a callable from pixels
+        (images, 3, size, size) to one row per image, such as a module of timm or open_clip.
+    variant : str, optional
+        Suffix of the ONNX file, such as ``"quantized"``.
+    size : int, optional
+        Height and width of the input, where the model leaves them open.
+    threads : int, optional
+        Threads of ONNX Runtime.
+    """
+    if isinstance(backbone, str | os.PathLike):
+        return Backbone(backbone, variant=variant, size=size, threads=threads)
+    if isinstance(backbone, ImageEncoder):
+        return backbone
+    if not callable(backbone):
+        raise UnseenError(
+            f"Got a backbone of type {type(backbone).__name__}, expected a path, hf:owner/name or a callable."
+        )
+    return CallableBackbone(backbone, size)
 
 
 class Backbone:
@@ -31,24 +82,36 @@ class Backbone:
 
     Parameters
     ----------
-    file : path of the ONNX file
+    reference : str or path
+        An ONNX file, a folder in Hugging Face layout, or ``hf:owner/name[@revision]``.
+    variant : str, optional
+        Suffix of the ONNX file, such as ``"quantized"`` for ``vision_model_quantized.onnx``.
     input, output : str, optional
         Names in the model. By default its one input with four dimensions; its first output with two
-        dimensions, or else its first output, which is then averaged over positions.
+        dimensions, or else its first output, which is then averaged over positions (the first token of
+        models that are trained to put the image there).
     size : int, optional
-        Height and width of the input; needed only where the model leaves them open and 224 is wrong.
+        Height and width of the input; needed only where neither the model nor its configuration says so
+        and 224 is wrong.
     layout : "NCHW" or "NHWC", optional
         Where the channels are; by default the dimension that is 3, NCHW if the model leaves that open.
     provider : str
         Execution provider of ONNX Runtime, as ``"cpu"`` or ``"cuda"``.
     threads : int, optional
         Threads of the computation; ONNX Runtime's own choice by default.
+
+    Attributes
+    ----------
+    preprocessing : Preprocessing
+        What the configuration beside the model says (``preprocessor_config.json``,
+        ``open_clip_config.json``, timm's ``config.json``); for a bare file the whole image, squashed.
     """
 
     def __init__(
         self,
-        file: str | os.PathLike[str],
+        reference: Reference,
         *,
+        variant: str | None = None,
         input: str | None = None,
         output: str | None = None,
         size: int | None = None,
@@ -56,22 +119,26 @@ class Backbone:
         provider: str = "cpu",
         threads: int | None = None,
     ) -> None:
-        self.file = Path(file)
+        self.files = find_model(reference, "image", variant)
+        self.file = self.files.model
         self.session = open_session(self.file, provider, threads)
-        entry = _find_input(self.session, input, self.file)
+        entry = _find_input(self.session, input, self.file.name)
         self.input, self.shape = entry.name, tuple(entry.shape)
         self.dtype = np.float16 if entry.type == "tensor(float16)" else np.float32
         self.output = find_output(self.session, output, self.file)
-        self.layout = _find_layout(self.shape, layout, self.file)
-        self.size = self._find_size(size)
+        self.layout = _find_layout(self.shape, layout, self.file.name)
+        self.pooling = _find_pooling(self.files)
+        configured = _find_preprocessing(self.files)
+        self.size = self._find_size(size, configured)
+        self.preprocessing = replace(configured or Preprocessing(), size=self.size)
 
-    def _find_size(self, size: int | None) -> int:
+    def _find_size(self, size: int | None, configured: Preprocessing | None) -> int:
         height, width = self.shape[2:] if self.layout == "NCHW" else self.shape[1:3]
         fixed = {side for side in (height, width) if isinstance(side, int)}
         if len(fixed | ({size} - {None})) > 1:
             wanted = "a square" if size is None else f"{size} x {size}"
             raise UnseenError(f"{self.file.name} takes images of {height} x {width}, expected {wanted}.")
-        return fixed.pop() if fixed else size or 224
+        return fixed.pop() if fixed else size or (configured or Preprocessing()).size
 
     def __call__(self, pixels: Floats) -> Floats:
         """Return the features (images, width) of an array (images, 3, size, size)."""
@@ -81,12 +148,18 @@ class Backbone:
         rows = [self._run_padded(pixels[i : i + batch], batch) for i in range(0, len(pixels), batch)]
         return np.concatenate(rows)
 
-    def describe(self) -> dict[str, str]:
-        """Return what determines the features: name and checksum of the file, input, output and layout."""
-        with open(self.file, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        names = {"input": self.input, "output": self.output, "layout": self.layout}
-        return {"backbone": self.file.name, "sha256": digest, **names}
+    def describe(self) -> EncoderCard:
+        """Return what determines the features: the file and its checksum, input, output and layout."""
+        return {
+            "name": self.files.name,
+            "file": self.file.name,
+            "revision": self.files.revision,
+            "sha256": sha256_of(self.file),
+            "input": self.input,
+            "output": self.output,
+            "layout": self.layout,
+            "pooling": self.pooling,
+        }
 
     def _run_padded(self, pixels: Floats, batch: int) -> Floats:
         """Run a model with a fixed batch size: pad with black images, drop their rows."""
@@ -98,40 +171,123 @@ class Backbone:
             pixels = np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
         fed = {self.input: pixels.astype(self.dtype, copy=False)}
         found = run_session(self.session, self.file, self.output, fed)
-        return _pool(found, self.layout).astype(np.float32, copy=False)
+        return _pool(found, self.layout, self.pooling).astype(np.float32, copy=False)
 
 
-def _find_input(session: Session, name: str | None, file: Path) -> Node:
+def _find_input(session: Session, name: str | None, file: str) -> Node:
     entries = session.get_inputs()
     if name is not None:
-        entries = [find_named(entries, name, f"{file.name} has no input")]
+        entries = [find_named(entries, name, f"{file} has no input")]
     floats = ("tensor(float)", "tensor(float16)")
     images = [entry for entry in entries if entry.type in floats and len(entry.shape) == 4]
-    if len(images) != 1:
+    if len(images) != 1 or len(session.get_inputs()) > 1:
         raise UnseenError(
-            f"{file.name} takes {signature(entries)}, expected one input for images: floats of shape "
+            f"{file} takes {signature(session.get_inputs())}, expected one input for images: floats of shape "
             "(batch, 3, height, width) or (batch, height, width, 3). Give an image backbone."
         )
     return images[0]
 
 
-def _find_layout(shape: Sequence[int | str | None], layout: str | None, file: Path) -> str:
+def _find_layout(shape: Sequence[int | str | None], layout: str | None, file: str) -> str:
     """Return where the channels are: the dimension that is 3, else the first one that is open."""
     wanted = [layout] if layout else list(CHANNEL_AXIS)
     certain = [name for name in wanted if shape[CHANNEL_AXIS[name]] == 3]
     possible = [name for name in wanted if not isinstance(shape[CHANNEL_AXIS[name]], int)]
     if not certain + possible:
         raise UnseenError(
-            f"{file.name} takes an input of shape {tuple(shape)}, expected three color channels "
+            f"{file} takes an input of shape {tuple(shape)}, expected three color channels "
             f"as {' or '.join(wanted)}."
         )
     return (certain + possible)[0]
 
 
-def _pool(found: FloatArray, layout: str) -> FloatArray:
-    """Return (batch, width): a map is averaged over its positions, a sequence over its tokens."""
+def _find_pooling(files: ModelFiles) -> str:
+    return "first" if files.config("config.json").get("model_type") in FIRST_TOKEN else "mean"
+
+
+def _find_preprocessing(files: ModelFiles) -> Preprocessing | None:
+    processor = files.config("preprocessor_config.json")
+    if not processor:
+        nested = files.config("processor_config.json").get("image_processor")
+        processor = nested if isinstance(nested, Mapping) else {}
+    return read_preprocessing(processor, files.config("open_clip_config.json"), files.config("config.json"))
+
+
+def _pool(found: FloatArray, layout: str, pooling: str) -> FloatArray:
+    """Return (batch, width): a map is averaged over its positions, a sequence pooled over its tokens."""
     if found.ndim == 4:
         return np.asarray(found.mean(axis=(2, 3) if layout == "NCHW" else (1, 2)))
     if found.ndim == 3:
-        return np.asarray(found.mean(axis=1))
+        return found[:, 0] if pooling == "first" else np.asarray(found.mean(axis=1))
     return found.reshape(len(found), -1)
+
+
+# ---- Python callables ------------------------------------------------------------------------------
+
+
+@dataclass
+class CallableBackbone:
+    """A Python callable as a backbone; a torch module gets tensors, on its device and without gradients.
+
+    Parameters
+    ----------
+    function : callable from pixels (images, 3, size, size) to (images, width)
+        A module with a method ``encode_image`` (open_clip) is called by that.
+    size : int, optional
+        Height and width of the input; by default as the module of timm or open_clip says, else 224.
+    """
+
+    function: Callable[[Floats], object]
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        configured = _callable_preprocessing(self.function) or Preprocessing()
+        self.preprocessing = replace(configured, size=self.size or configured.size)
+
+    def __call__(self, pixels: Floats) -> Floats:
+        """Return the features (images, width)."""
+        torch = torch_of(self.function)
+        with nullcontext() if torch is None else torch.inference_mode():
+            fed = pixels if torch is None else _as_tensor(pixels, self.function, torch)
+            call: Callable[..., object] = getattr(self.function, "encode_image", self.function)
+            found = as_array(call(fed))
+        if found.ndim not in (2, 3, 4) or len(found) != len(pixels):
+            raise UnseenError(
+                f"The backbone gave an array of shape {found.shape} for {len(pixels)} images, expected one "
+                "row per image."
+            )
+        return _pool(found, "NCHW", "mean").astype(np.float32, copy=False)
+
+    def describe(self) -> EncoderCard:
+        """Return the name of the callable, all that is known of it."""
+        kind = type(self.function).__qualname__
+        return {"name": getattr(self.function, "__qualname__", kind)}
+
+
+def _callable_preprocessing(function: object) -> Preprocessing | None:
+    """Return what a module of timm (``pretrained_cfg``) or open_clip (``visual.preprocess_cfg``) says."""
+    timm = getattr(function, "pretrained_cfg", None)
+    if isinstance(timm, Mapping):
+        return from_timm(timm)
+    open_clip = getattr(getattr(function, "visual", None), "preprocess_cfg", None)
+    return from_open_clip({"preprocess_cfg": open_clip}) if isinstance(open_clip, Mapping) else None
+
+
+class _Tensor(Protocol):
+    device: object
+    dtype: object
+
+
+class _Module(Protocol):
+    def eval(self) -> object: ...
+
+    def parameters(self) -> Iterable[_Tensor]: ...
+
+
+def _as_tensor(pixels: Floats, function: object, torch: ModuleType) -> object:
+    """Return pixels as a tensor of the device and precision of the module, which is set to evaluation."""
+    module = cast(_Module, getattr(function, "__self__", function))
+    module.eval()
+    first = next(iter(module.parameters()), None)
+    tensor = torch.from_numpy(np.ascontiguousarray(pixels))
+    return tensor if first is None else tensor.to(device=first.device, dtype=first.dtype)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import json
 import os
 import time
 import zipfile
@@ -23,10 +24,12 @@ import numpy as np
 from unseen._core.blocks import IndexArray
 from unseen._core.files import atomic_path
 from unseen._core.progress import progress
+from unseen.datasets.features import ENCODER_FILE, ENCODER_KEY, EncoderCard, encoder_array
 from unseen.encoders._parts import Parts, stored_names
-from unseen.encoders.backbone import Backbone, Floats
+from unseen.encoders.backbone import ImageEncoder, open_backbone
 from unseen.encoders.images import ImageFiles, find_images, refuse_bombs
-from unseen.encoders.preprocessing import Preprocessing
+from unseen.encoders.preprocessing import Floats, Preprocessing
+from unseen.encoders.references import Reference
 from unseen.errors import UnseenError, one_line
 
 # ---- images through the backbone -------------------------------------------------------------------
@@ -137,6 +140,7 @@ class Extraction:
     """What an extraction did: where the features are, their shape, and the images left out."""
 
     out: Path
+    encoder: EncoderCard
     shape: tuple[int, int] = (0, 0)
     class_names: tuple[str, ...] = ()
     n_resumed: int = 0
@@ -146,7 +150,7 @@ class Extraction:
 
 def extract(
     source: str | os.PathLike[str],
-    backbone: Backbone,
+    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
     out: str | os.PathLike[str],
     *,
     preprocessing: Preprocessing | None = None,
@@ -160,12 +164,13 @@ def extract(
     ----------
     source : folder or list file
         See ``find_images``.
-    backbone : Backbone
+    backbone : str, path, callable or Backbone
+        See ``open_backbone``.
     out : path
-        A file ending in ``.npz`` with ``X``, ``y``, ``class_names``, ``files``; or else a folder with
-        ``features.npy`` and ``labels.csv``. Without class names there is no ``y``.
+        A file ending in ``.npz`` with ``X``, ``y``, ``class_names``, ``files``, ``encoder``; or else a folder
+        with ``features.npy``, ``labels.csv`` and ``encoder.json``. Without class names there is no ``y``.
     preprocessing : Preprocessing, optional
-        By default one crop of the backbone's size: the whole image.
+        By default what the configuration beside the backbone says, or else the whole image, squashed.
     threads : int, optional
         Threads that decode images; one per processor by default.
     strict : bool
@@ -174,9 +179,10 @@ def extract(
         Show no progress.
     """
     out, images = Path(out), find_images(source)
-    preprocessing = preprocessing or Preprocessing(size=backbone.size)
-    result = Extraction(out, class_names=images.class_names)
-    settings = {**asdict(preprocessing), **backbone.describe()}
+    backbone = open_backbone(backbone, threads=threads)
+    preprocessing = preprocessing or backbone.preprocessing
+    card: EncoderCard = {**backbone.describe(), "preprocessing": asdict(preprocessing)}
+    result = Extraction(out, card, class_names=images.class_names)
     names = [images.identity(i) for i in range(len(images))]
 
     def leave_out(position: int, error: Exception) -> None:
@@ -186,7 +192,7 @@ def extract(
         result.unreadable[name] = one_line(error)
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    with refuse_bombs(), Parts(_parts_folder(out), settings) as parts:
+    with refuse_bombs(), Parts(_parts_folder(out), card) as parts:
         todo = [i for i, name in enumerate(names) if name not in parts]
         result.n_resumed = len(names) - len(todo)
         files = [images.path(i) for i in todo]
@@ -240,7 +246,7 @@ def _write(
 def _write_npz(
     result: Extraction, rows: Iterable[Floats], files: Sequence[str], y: IndexArray | None
 ) -> None:
-    arrays = {"files": np.array(files)}
+    arrays = {"files": np.array(files), ENCODER_KEY: encoder_array(result.encoder)}
     if y is not None:
         arrays |= {"y": y.astype(np.int64), "class_names": np.array(result.class_names)}
     with atomic_path(result.out) as path, zipfile.ZipFile(path, "w") as archive:
@@ -257,6 +263,8 @@ def _write_folder(
     result.out.mkdir(exist_ok=True)
     with atomic_path(result.out / "features.npy") as path, open(path, "wb") as file:
         _write_npy(file, result.shape, rows)
+    with atomic_path(result.out / ENCODER_FILE) as path:
+        path.write_text(json.dumps(result.encoder, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     columns = {"file": files} if y is None else {"file": files, "class": [result.class_names[i] for i in y]}
     with (
         atomic_path(result.out / "labels.csv") as path,

@@ -1,0 +1,165 @@
+"""Encoders by name: an ONNX file, a folder in Hugging Face layout, or a repository of the hub.
+
+A reference becomes ``ModelFiles``: the ONNX file to run and the folder with the configuration beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from unseen.errors import UnseenError, did_you_mean, one_line
+
+Reference = str | os.PathLike[str]
+Kind = Literal["image", "text"]
+Config = Mapping[str, object]
+
+HUB_PREFIX = "hf:"
+# stems of the ONNX file, the more specific first; a variant is appended as in model_quantized.onnx
+STEMS: Mapping[Kind, tuple[str, ...]] = {
+    "image": ("vision_model", "model"),
+    "text": ("text_model", "model"),
+}
+FOLDERS = ("onnx/", "")
+# what an encoder of each kind reads beside its ONNX file, where it is there
+COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
+    "image": ("config.json", "preprocessor_config.json", "processor_config.json", "open_clip_config.json"),
+    "text": ("config.json", "tokenizer.json", "tokenizer_config.json", "1_Pooling/config.json"),
+}
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of an encoder.
+
+    Parameters
+    ----------
+    name : str
+        The reference as the user gave it.
+    model : Path
+        The ONNX file.
+    folder : Path
+        Where configuration and tokenizer are.
+    revision : str, optional
+        Commit hash, for a repository of the hub.
+    """
+
+    name: str
+    model: Path
+    folder: Path
+    revision: str | None = None
+
+    def config(self, name: str) -> Config:
+        """Return the JSON object in a configuration file; an empty one where the file is absent."""
+        file = self.folder / name
+        if not file.is_file():
+            return {}
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise UnseenError(f"{str(file)!r} is not a JSON file: {one_line(error)}.") from error
+        if not isinstance(content, dict):
+            raise UnseenError(f"{str(file)!r} holds a {type(content).__name__}, expected a JSON object.")
+        return content
+
+
+def find_model(reference: Reference, kind: Kind, variant: str | None = None) -> ModelFiles:
+    """Return the files of an encoder; those of a hub repository are downloaded unless they are cached.
+
+    Parameters
+    ----------
+    reference : str or path
+        An ONNX file, a folder in Hugging Face layout, or ``hf:owner/name[@revision]``.
+    kind : {"image", "text"}
+        Which part of a model with both to take.
+    variant : str, optional
+        Suffix of the ONNX file, such as ``"quantized"`` for ``model_quantized.onnx``.
+    """
+    text = os.fspath(reference)
+    if text.startswith(HUB_PREFIX):
+        from unseen.encoders.hub import fetch_model
+
+        return fetch_model(text, kind, variant)
+    path = Path(reference)
+    if not path.is_dir():
+        return _bare_file(path, variant)
+    names = [file.relative_to(path).as_posix() for file in _onnx_files(path)]
+    return ModelFiles(text, path / choose_onnx(names, kind, variant, text), path)
+
+
+def _bare_file(path: Path, variant: str | None) -> ModelFiles:
+    if variant is not None:
+        raise UnseenError(
+            f"{str(path)!r} is one file, which has no variants. Name the folder, or the file of the variant."
+        )
+    if not path.is_file() and re.fullmatch(r"[\w.-]+/[\w.-]+(@[\w./-]+)?", str(path)) and not path.suffix:
+        raise UnseenError(
+            f"There is no file or folder {str(path)!r}. For a model of the Hugging Face hub write "
+            f"{HUB_PREFIX}{path}."
+        )
+    # In Hugging Face layout the configuration is one folder above onnx/model.onnx.
+    folder = path.parent.parent if path.parent.name == "onnx" else path.parent
+    return ModelFiles(str(path), path, folder)
+
+
+def _onnx_files(folder: Path) -> Iterable[Path]:
+    return sorted(file for place in FOLDERS for file in (folder / place).glob("*.onnx"))
+
+
+def choose_onnx(names: Iterable[str], kind: Kind, variant: str | None, where: str) -> str:
+    """Return the ONNX file of a folder or repository, given the names of its files.
+
+    Without ``variant`` the plain file is taken, or the only variant if there is just one.
+
+    Examples
+    --------
+    >>> files = ["onnx/model.onnx", "onnx/vision_model.onnx", "onnx/vision_model_fp16.onnx"]
+    >>> choose_onnx(files, "image", None, "clip")
+    'onnx/vision_model.onnx'
+    >>> choose_onnx(files, "image", "fp16", "clip")
+    'onnx/vision_model_fp16.onnx'
+    >>> choose_onnx(files, "text", None, "clip")
+    'onnx/model.onnx'
+    """
+    known = [name for name in names if name.endswith(".onnx")]
+    if not known:
+        raise UnseenError(
+            f"{where} has no ONNX file (onnx/model.onnx). Export one, for instance with: "
+            f"optimum-cli export onnx --model {where.removeprefix(HUB_PREFIX)} FOLDER"
+        )
+    for stem in STEMS[kind]:
+        variants = _variants(known, stem)
+        if variant is None and len(variants) == 1:
+            return next(iter(variants.values()))
+        if (variant or "") in variants:
+            return variants[variant or ""]
+        if variants:
+            raise UnseenError(_unknown_variant(variants, stem, variant, where))
+    raise UnseenError(
+        f"{where} has {', '.join(known)}, expected {' or '.join(f'{s}.onnx' for s in STEMS[kind])}. "
+        "Name the file itself."
+    )
+
+
+def _variants(names: Iterable[str], stem: str) -> dict[str, str]:
+    """Return variant -> file for one stem; the plain file has the variant "" and onnx/ goes first."""
+    found: dict[str, str] = {}
+    for folder in FOLDERS:
+        for name in names:
+            path = PurePosixPath(name)
+            inside = str(path.parent) == (folder.rstrip("/") or ".")
+            if inside and re.fullmatch(rf"{stem}(_\w+)?", path.stem):
+                found.setdefault(path.stem.removeprefix(stem).removeprefix("_"), name)
+    return found
+
+
+def _unknown_variant(variants: Mapping[str, str], stem: str, variant: str | None, where: str) -> str:
+    others = ", ".join(f"--variant {name}" if name else "no --variant" for name in variants)
+    if variant is None:
+        return f"{where} has no {stem}.onnx but several variants. Choose one: {others}."
+    return f"{where} has no {stem}_{variant}.onnx. Choose: {others}.{did_you_mean(variant, variants)}"
