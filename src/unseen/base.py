@@ -122,6 +122,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         models = [clone(self).set_params(**values) for values in params]
         yield from self._fit_models(models, X, y)
 
+    def solve(self) -> Self:
+        """Compute ``coef_`` and ``intercept_``, if ``partial_fit`` has left that open.
+
+        Prediction, ``add_classes``, saving and export do it themselves. Call it before you read ``coef_``
+        after ``partial_fit``.
+        """
+        check_is_fitted(self)
+        return self
+
     def similarity(self, X: ArrayLike) -> FloatArray:
         """Return the score of every sample for every class, (n_samples, n_classes)."""
         samples = self._validate_samples(X)
@@ -159,7 +168,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             Their labels. By default the index of the DataFrame; for an array the next integers, where
             labels are integers.
         """
-        check_is_fitted(self)
+        self.solve()
         labels, S = split_prototypes(prototypes, np.empty(0))
         if S.shape[1] != self.prototypes_.shape[1]:
             raise UnseenError(
@@ -181,7 +190,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _validate_samples(self, X: Any) -> Any:
         """Return checked samples; those on disk stay there and are checked while they are read."""
-        check_is_fitted(self)
+        self.solve()
         X = as_rows(X)
         checked = validate_data(
             self, X[:1] if isinstance(X, Rows) else X, reset=False, dtype=[np.float64, np.float32]

@@ -40,15 +40,14 @@ class Problem(NamedTuple):
 def _problem_for(estimator: ZeroShotClassifier) -> Problem:
     """Return a small problem with a linear truth, ``x = s M + noise``.
 
-    An estimator whose class says ``shared_space = True`` compares features with prototypes directly, so
-    for it both have the same dimension, and M is the identity.
+    For an estimator that compares features with prototypes directly (``shared_space``), both have the same
+    dimension, and M is the identity.
     """
     rng = np.random.default_rng(0)
     S = rng.uniform(size=(8, 5))
     y = np.repeat(np.arange(6), 15)
-    shared = getattr(estimator, "shared_space", False)
-    M = np.eye(5) if shared else rng.normal(size=(5, 12))
-    X = S[y] @ M + (0.1 if shared else 0.3) * rng.normal(size=(len(y), M.shape[1]))
+    M, noise = (np.eye(5), 0.1) if estimator.shared_space else (rng.normal(size=(5, 12)), 0.3)
+    X = S[y] @ M + noise * rng.normal(size=(len(y), M.shape[1]))
     return Problem(X, y, S)
 
 

@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import unseen.models.io
 from unseen import ESZSL, SAE, LinearSV, LinearVS, Moments, UnseenError
+from unseen.models.export import export
 
 METHODS = [LinearVS, LinearSV, ESZSL, SAE]
 SETTINGS = [{"alpha": 1e-3}, {"alpha": 1.0}]
@@ -28,6 +31,7 @@ def problem(n=90, features=12, dtype=np.float32, seed=0):
 
 
 def same(model, other):
+    model.solve()
     assert_array_equal(model.classes_, other.classes_)
     assert_array_equal(model.seen_, other.seen_)
     for name in ("mapping_", "coef_", "intercept_"):
@@ -65,11 +69,16 @@ def test_any_iterable_of_blocks(method):
         same(streamed, whole)
 
 
-def test_usable_after_every_block_and_solved_only_when_asked(monkeypatch):
-    X, y, S = problem()
-    solved = []
-    solve = LinearVS._solve_moments
+@pytest.fixture
+def solved(monkeypatch):
+    """A list that grows with every system that LinearVS solves."""
+    solved, solve = [], LinearVS._solve_moments
     monkeypatch.setattr(LinearVS, "_solve_moments", lambda *args: solved.append(1) or solve(*args))
+    return solved
+
+
+def test_usable_after_every_block_and_solved_only_when_used(solved):
+    X, y, S = problem()
     model = LinearVS(S)
     for X_block, y_block in cut(X, y):
         model.partial_fit(X_block, y_block)
@@ -79,6 +88,27 @@ def test_usable_after_every_block_and_solved_only_when_asked(monkeypatch):
     assert len(solved) == 1
     model.partial_fit(X[:1], y[:1]).predict(X)
     assert len(solved) == 2
+    model.partial_fit(X[:1], y[:1]).add_classes(S[:1] + 1)
+    assert len(solved) == 3
+
+
+def test_looking_for_an_attribute_solves_nothing(solved):
+    X, y, S = problem()
+    model = LinearVS(S).partial_fit(X, y)
+    for name in ("coef_", "intercept_", "mapping_"):
+        assert not hasattr(model, name)
+    check_is_fitted(model)
+    repr(model)
+    model._repr_html_()
+    assert not solved
+    with pytest.raises(AttributeError, match=r"'coef_' since the last partial_fit: call solve\(\) first"):
+        _ = model.coef_
+    assert model.solve().solve().coef_.shape == (8, 12)
+    assert len(solved) == 1
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
+        _ = model.nonsense
+    with pytest.raises(NotFittedError):
+        LinearVS(S).solve()
 
 
 def test_fit_then_partial_fit_goes_on(method):
@@ -137,6 +167,8 @@ def test_a_streamed_model_is_saved_solved(method, tmp_path):
     unseen.models.io.save(method(S).partial_fit(X, y), tmp_path / "model.safetensors")
     loaded = unseen.models.io.load(tmp_path / "model.safetensors")
     assert_array_equal(loaded.predict(X), method(S).fit(X, y).predict(X))
+    export(method(S).partial_fit(X, y), tmp_path / "model.npz", "npz")
+    assert_array_equal(np.load(tmp_path / "model.npz")["coef"], loaded.coef_)
     with pytest.raises(UnseenError, match="needs moments"):
         loaded.partial_fit(X, y)
 

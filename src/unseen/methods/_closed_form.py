@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -58,7 +58,8 @@ class ClosedForm(ZeroShotClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from further samples; all blocks together give what one ``fit`` on all samples gives.
 
-        The equations are solved when the result is asked for, not for every block.
+        The equations are not solved for every block, but when the model is used: by prediction,
+        ``add_classes``, saving, export, or ``solve``. Until then there is no ``coef_``.
 
         Parameters
         ----------
@@ -101,12 +102,26 @@ class ClosedForm(ZeroShotClassifier):
             raise UnseenError(_NO_SUMS)
         return self.moments_.for_classes(np.where(self.seen_, np.cumsum(self.seen_) - 1, -1))
 
-    def __getattr__(self, name: str) -> Any:
-        # what partial_fit has added to is solved when somebody asks for the solution
-        if name not in _SOLUTION or "moments_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._set_mapping(next(self._solve_kept(self.moments_, None, self.training_prototypes_, [self])))
-        return vars(self)[name]
+    def solve(self) -> Self:
+        """Compute ``coef_`` and ``intercept_``, if ``partial_fit`` has left that open.
+
+        Prediction, ``add_classes``, saving and export do it themselves. Call it before you read ``coef_``
+        after ``partial_fit``.
+        """
+        super().solve()
+        if "mapping_" not in vars(self):
+            self._set_mapping(next(self._solve_kept(self.moments_, None, self.training_prototypes_, [self])))
+        return self
+
+    if not TYPE_CHECKING:  # a type checker would take it for a promise of any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            # reading an attribute never solves: hasattr(model, "coef_") must be cheap, and looks like reading
+            hint = ""
+            if name in _SOLUTION and "moments_" in vars(self):
+                hint = " since the last partial_fit: call solve() first"
+            message = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
+            raise AttributeError(message, name=name, obj=self)
 
     def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
         if not is_dask(X) and (y is not None or hasattr(X, "shape")):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.files import atomic_path, write_npz
 from unseen._core.labels import LabelArray
+from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError, need_extra
 
 FORMATS = ("onnx", "npz")
@@ -35,6 +36,8 @@ class LinearLayer:
     def of(cls, model: Any) -> Self:
         """Return the layer of a fitted method or of a fitted GZSLClassifierCV."""
         estimator = getattr(model, "estimator_", model)
+        if isinstance(estimator, ZeroShotClassifier) and hasattr(estimator, "classes_"):
+            estimator.solve()
         if not hasattr(estimator, "coef_"):
             raise UnseenError(
                 f"{type(estimator).__name__} is not a fitted linear model. Only those can be exported."

@@ -173,7 +173,7 @@ def _state(estimator: ZeroShotClassifier, key: str) -> tuple[State, Tensors]:
     params = estimator.get_params(deep=False)
     params.pop("prototypes", None)
     tensors, fitted = {}, {}
-    _ = estimator.coef_  # partial_fit solves only when asked
+    estimator.solve()
     for name, value in vars(estimator).items():
         # The moments are several times as large as the model, and only partial_fit needs them.
         if not _is_fitted_name(name) or name == "moments_":
