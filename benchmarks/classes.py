@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks import Row, table
 from unseen import ESZSL, LinearSV, LinearVS, SeenUnseenCurve
 from unseen._core.blocks import top_columns
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run
 from unseen.benchmark.store import Run, Store
 from unseen.datasets import load
@@ -66,12 +66,13 @@ def _best_few(n_classes: int, small: bool) -> list[Row]:
 
 def _bench_and_report(data: Any) -> list[Row]:
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    setting = Setting(data, make_split(data), asked)
-    bench, result = _time(lambda: evaluate_run(setting, "linear-sv", 0))
+    experiment = Experiment(data, make_split(data), asked)
+    bench, result = _time(lambda: evaluate_run(experiment, "linear-sv", 0))
     with tempfile.TemporaryDirectory() as folder:
         with Store(folder, create=True) as store:
-            store.add_setting(setting.key, setting.description)
-            store.add_result(Run("run", setting.key, "linear-sv", 0), result)
+            store.add_experiment(experiment.key, experiment.description)
+            run = Run("run", experiment.key, "linear-sv", 0)
+            store.add_result(run, {**result, "threads": 1, "warnings": []})
         report, page = _time(lambda: write_report(folder, None))
         size = page.stat().st_size
     return [

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks import Row, table
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import Task, plan, run_bench
 from unseen.benchmark.store import Store
 from unseen.datasets import load
@@ -24,7 +24,7 @@ def run(small: bool = False) -> list[Row]:
     n, features, seeds = (1000, 64, 4) if small else (6000, 512, 8)
     data = load("synthetic", n_samples=n, n_features=features, n_classes=60, n_attributes=40, random_state=0)
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    tasks = plan([Setting(data, make_split(data), asked)], ["ale"], seeds)
+    tasks = plan([Experiment(data, make_split(data), asked)], ["ale"], seeds)
     one, two = (_bench_seconds(tasks, workers) for workers in (1, 2))
     demanded = "" if small or (os.cpu_count() or 1) < 2 else ">= 1.6"
     return [

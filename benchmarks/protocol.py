@@ -20,7 +20,7 @@ from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Row, table
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
@@ -34,17 +34,17 @@ CORES = 2
 
 def run(small: bool = False) -> list[Row]:
     """Return rows (name, value, unit, demanded), on CUB or on drawn data of its size."""
-    setting = make_setting(small)
+    experiment = make_experiment(small)
     rows: list[Row] = []
     total = 0.0
     with threadpool_limits(1):
         for method in METHODS:
             speed = sgemm_speed()  # anew each time: the machine may change its mind
             with counted_visits() as visits:
-                result = evaluate_run(setting, method, 0)
+                result = evaluate_run(experiment, method, 0)
             seconds = result["seconds"]["cpu"]
             total += seconds * (SEEDS if find_method(method).stochastic else 1)
-            ratio = seconds * speed / work(setting, method, sum(visits))
+            ratio = seconds * speed / work(experiment, method, sum(visits))
             rows.append((f"{method}, one run", seconds, "cpu s", ""))
             rows.append((f"{method} / its work at sgemm speed", ratio, "ratio", ""))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -54,17 +54,17 @@ def run(small: bool = False) -> list[Row]:
     return rows
 
 
-def make_setting(small: bool) -> Setting:
+def make_experiment(small: bool) -> Experiment:
     """Return CUB with its own features, or drawn data of its size (a tenth of it when small)."""
     folder = DATA / "xlsa17" / "CUB"
     if (folder / "res50.mat").is_file() and not small:
-        return Setting.load(str(folder), features="res50")
+        return Experiment.load(str(folder), features="res50")
     sizes = {"n_samples": 1000, "n_features": 128, "n_classes": 40, "n_attributes": 32}
     if not small:
         sizes = {"n_samples": 11788, "n_features": 2048, "n_classes": 200, "n_attributes": 312}
     data = load("synthetic", **sizes)
     asked = {"source": "synthetic", "features": "", "split_dir": None, "split_rule": "official"}
-    return Setting(data, make_split(data), asked)
+    return Experiment(data, make_split(data), asked)
 
 
 def sgemm_speed(n: int = 2048) -> float:
@@ -95,9 +95,9 @@ def counted_visits() -> Iterator[list[float]]:
         yield visits
 
 
-def work(setting: Setting, method: str, training: float) -> float:
+def work(experiment: Experiment, method: str, training: float) -> float:
     """Return the operations of one run: fits and scores on every fold, then of the retrained model."""
-    data, split = setting.dataset, setting.split
+    data, split = experiment.dataset, experiment.split
     settings = len(ParameterGrid(find_method(method).default_grid))
     D, K = data.X.shape[1], data.prototypes.shape[1]
 

@@ -10,7 +10,7 @@ CALIBRATIONS = ("none", "calibrated", "calibrated+lambda")
 def result(
     method: str, seed: int = 0, *, zsl: float = 50.0, h: tuple[float, ...] = (20.0, 30.0, 40.0)
 ) -> dict:
-    """Return the result of a run, as unseen.benchmark.protocol describes it."""
+    """Return the result of a run, as unseen.benchmark.results describes it."""
 
     def both(value: float) -> dict[str, float]:
         return {"per_class": value, "per_sample": value + 1}
@@ -62,7 +62,7 @@ def result(
 
 
 def description(**changes: Any) -> dict[str, Any]:
-    """Return what a store knows about a setting, as unseen.benchmark.experiment describes it."""
+    """Return what a store knows about an experiment, as unseen.benchmark.results describes it."""
     counts = {
         "train": [6, 6, 0],
         "seen_val": [2, 2, 0],

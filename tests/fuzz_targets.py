@@ -188,14 +188,16 @@ def parquet() -> list[Maker]:
 @functools.cache
 def store_file() -> bytes:
     """A run folder's file with one run."""
-    from unseen.benchmark.experiment import Setting
+    from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store
 
     folder = Path(tempfile.mkdtemp())
     small.write_npz(folder / "own.npz")
     with Store(folder, create=True) as store:
-        run_bench(plan([Setting.load(str(folder / "own.npz"))], ["linear-sv"], 1), store, jobs=1, quiet=True)
+        run_bench(
+            plan([Experiment.load(str(folder / "own.npz"))], ["linear-sv"], 1), store, jobs=1, quiet=True
+        )
     return store.path.read_bytes()
 
 
@@ -274,12 +276,12 @@ def in_folder(
 
 
 def read_data(path: Path) -> None:
-    from unseen.benchmark.experiment import Setting
+    from unseen.benchmark.experiment import Experiment
     from unseen.datasets import load
     from unseen.datasets.inspection import describe
 
     json.dumps(describe(load(path, require_features=False)))
-    _ = Setting.load(str(path)).description
+    _ = Experiment.load(str(path)).description
 
 
 def read_samples(path: Path) -> None:
@@ -339,13 +341,13 @@ def read_list(path: Path) -> None:
 def read_store(path: Path) -> None:
     from unseen.benchmark.status import describe_store
     from unseen.benchmark.store import FILE_NAME, Store
-    from unseen.benchmark.summary import summaries
+    from unseen.benchmark.summary import summarize_store
 
     with tempfile.TemporaryDirectory() as place:
         shutil.copy(path, Path(place) / FILE_NAME)
         with Store(place) as store:
             list(describe_store(store))
-            summaries(store)
+            summarize_store(store)
 
 
 def read_backbone(folder: Path) -> None:

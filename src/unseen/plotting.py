@@ -1,4 +1,4 @@
-"""Displays: every picture gives back the table behind it."""
+"""The paper's figures; every one gives back the table behind it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unseen._core.colors import HARMONIC, PART_COLORS, SEEN, UNSEEN
 from unseen._core.display import Display, data_frame
+from unseen.benchmark.figures import only_numbers, order_classes, parameter_curves
+from unseen.benchmark.results import Description, RunResult, SplitPart
 from unseen.calibration.display import SeenUnseenDisplay
+from unseen.errors import UnseenError
 
 __all__ = [
     "AttributeErrorDisplay",
@@ -24,10 +26,11 @@ __all__ = [
 
 @dataclass
 class LambdaDisplay(Display):
-    """Both accuracies against the regularisation, and where its two optima are (the paper's Fig. 1).
+    """Both accuracies against the regularization, and where its two optima are (the paper's Fig. 1).
 
     Accuracy of unseen samples among unseen classes, of seen samples among seen classes, and the best
-    harmonic mean, as means over the validation folds.
+    harmonic mean, as means over the validation folds. Each value is the best over the method's further
+    parameters, so both optima lie on their lines.
 
     Parameters
     ----------
@@ -45,20 +48,14 @@ class LambdaDisplay(Display):
     best: float
 
     @classmethod
-    def from_result(cls, result: Mapping[str, Any]) -> Self:
-        """Take it from the stored result of a run; parameters besides alpha stay as they were chosen."""
-        table = result["validation"]
-        chosen = table["params"][table["best"]]
-        rows = [
-            row
-            for row, params in enumerate(table["params"])
-            if all(params[name] == chosen[name] for name in params if name != "alpha")
-        ]
-        columns = {name: [table[name][row] for row in rows] for name in ("zsl", "seen", "h")}
-        alpha = [table["params"][row]["alpha"] for row in rows]
-        return cls(
-            alpha, **columns, best_zsl=result["params_zsl"]["alpha"], best=result["params_gzsl"]["alpha"]
-        )
+    def from_result(cls, result: RunResult) -> Self:
+        """Take it from the stored result of a run."""
+        curves = parameter_curves(result)
+        alpha = curves and only_numbers(curves.values)
+        best = curves and only_numbers([curves.best_zsl, curves.best])
+        if not curves or not alpha or not best:
+            raise UnseenError(f"{result['method']} has no parameter with numbers to draw against.")
+        return cls(alpha, curves.zsl, curves.seen, curves.h, *best)
 
     def _draw(self) -> None:
         self.ax_.plot(self.alpha, self.zsl, "o-", color=UNSEEN, label="unseen among unseen, A_U→Cu")
@@ -81,15 +78,15 @@ class SplitsDisplay(Display):
 
     Parameters
     ----------
-    counts : dict of sequence of int
+    counts : mapping of sequence of int
         Samples of each class by part: train, seen_val, val, test_seen, test.
     class_names : sequence of str
     """
 
-    counts: Mapping[str, Sequence[int]]
+    counts: Mapping[SplitPart, Sequence[int]]
     class_names: Sequence[str]
 
-    _LABELS: ClassVar[dict[str, str]] = {
+    _LABELS: ClassVar[dict[SplitPart, str]] = {
         "train": "train",
         "val": "validation: unseen classes",
         "test": "test: unseen classes",
@@ -98,12 +95,12 @@ class SplitsDisplay(Display):
     }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any], fold: int = 0) -> Self:
-        """Take it from the stored description of a setting."""
+    def from_description(cls, description: Description, fold: int = 0) -> Self:
+        """Take it from the stored description of an experiment."""
         return cls(description["class_counts"][fold], description["class_names"])
 
     def _draw(self) -> None:
-        order = self._order()
+        order = order_classes(self.counts)
         bottom = np.zeros(len(order))
         for part, label in self._LABELS.items():
             height = np.asarray(self.counts[part])[order]
@@ -113,30 +110,26 @@ class SplitsDisplay(Display):
         self.ax_.set_ylim(0, 1.35 * bottom.max())  # room for the legend
         self.ax_.legend(loc="upper left", ncols=2, fontsize="small")
 
-    def _order(self) -> NDArray[np.intp]:
-        """Training classes first, then validation, then test classes, each as the data set has them."""
-        group = np.select(
-            [np.asarray(self.counts["test"]) > 0, np.asarray(self.counts["val"]) > 0], [2, 1], 0
-        )
-        return np.argsort(group, kind="stable")
-
     def frame(self) -> Any:
         """Return the numbers of samples as a pandas DataFrame, one row per class."""
-        return data_frame({"class": list(self.class_names), **self.counts})
+        return data_frame({"class": list(self.class_names), **{str(k): v for k, v in self.counts.items()}})
 
 
 @dataclass
 class AttributeErrorDisplay(Display):
-    """Error of predicted attributes against the regularisation, seen and unseen (the paper's Fig. 3a)."""
+    """Error of predicted attributes against the regularization, seen and unseen (the paper's Fig. 3a)."""
 
     alpha: Sequence[float]
     seen: Sequence[float]
     unseen: Sequence[float]
 
     @classmethod
-    def from_result(cls, result: Mapping[str, Any]) -> Self:
+    def from_result(cls, result: RunResult) -> Self:
         """Take it from the stored result of a linear-vs run."""
-        return cls(**result["attribute_error"])
+        errors = result["attribute_error"]
+        if errors is None:
+            raise UnseenError(f"Only linear-vs predicts attributes; this is a run of {result['method']}.")
+        return cls(**errors)
 
     def _draw(self) -> None:
         self.ax_.plot(self.alpha, self.unseen, "o-", color=UNSEEN, label="unseen classes")
@@ -151,7 +144,7 @@ class AttributeErrorDisplay(Display):
 
 @dataclass
 class BiasVarianceDisplay(Display):
-    """What the error of a ridge regression is made of, against its regularisation (the paper's Fig. 3b).
+    """What the error of a ridge regression is made of, against its regularization (the paper's Fig. 3b).
 
     The fields are those of ``unseen.benchmark.bias_variance.BiasVariance``:
     ``BiasVarianceDisplay(**vars(measure_bias_variance()))``.

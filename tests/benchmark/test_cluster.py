@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from conftest import ROOT
 from unseen import UnseenError
 from unseen.benchmark.cluster import dask_cluster
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import FILE_NAME, Store
 from unseen.methods import METHODS
@@ -114,13 +114,13 @@ def test_same_numbers_as_on_this_machine(shared_cluster, tmp_path):
 
 
 def test_data_is_sent_once_and_not_with_every_run(shared_cluster, tmp_path, monkeypatch):
-    setting = Setting.load("digits")
+    experiment = Experiment.load("digits")
     pickled = []
     reduce = object.__reduce_ex__
     monkeypatch.setattr(
-        Setting, "__reduce_ex__", lambda self, version: pickled.append(1) or reduce(self, version)
+        Experiment, "__reduce_ex__", lambda self, version: pickled.append(1) or reduce(self, version)
     )
-    tasks = plan([setting], ["fake_methods:Chance"], 8)
+    tasks = plan([experiment], ["fake_methods:Chance"], 8)
     with Store(tmp_path, create=True) as store:
         report = run_bench(tasks, store, quiet=True, cluster=shared_cluster.address)
     assert report.done == 8
@@ -128,7 +128,7 @@ def test_data_is_sent_once_and_not_with_every_run(shared_cluster, tmp_path, monk
 
 
 def test_an_error_of_a_method_is_a_failed_run(shared_cluster, tmp_path):
-    tasks = plan([Setting.load("digits")], ["fake_methods:Failing", "linear-sv"], 1)
+    tasks = plan([Experiment.load("digits")], ["fake_methods:Failing", "linear-sv"], 1)
     with Store(tmp_path, create=True) as store:
         report = run_bench(tasks, store, quiet=True, cluster=shared_cluster.address)
     assert report.done == 1
@@ -211,4 +211,4 @@ def test_addresses_that_cannot_be_used(monkeypatch, tmp_path):
 
 def test_other_versions_are_refused(shared_cluster, monkeypatch):
     monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
-    assert "Here is unseen 999, but workers" in refusal(shared_cluster.address)
+    assert "This is unseen 999, but workers" in refusal(shared_cluster.address)

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from unseen.benchmark import protocol
-from unseen.benchmark.experiment import Setting, split_checksum
+from unseen.benchmark.experiment import Experiment, split_checksum
 from unseen.benchmark.protocol import class_table, evaluate_run, make_run, seen_confusion
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
@@ -29,27 +29,27 @@ FIELDS |= {"attribute_error", "n_iter", "seconds"}
 
 
 @pytest.fixture(scope="module")
-def setting():
+def experiment():
     data = load("synthetic", n_samples=600, n_features=24, n_classes=15, n_attributes=6, random_state=3)
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    return Setting(data, make_split(data), asked)
+    return Experiment(data, make_split(data), asked)
 
 
 @pytest.fixture(scope="module")
-def result(setting):
-    return evaluate_run(setting, "linear-vs", 0)
+def result(experiment):
+    return evaluate_run(experiment, "linear-vs", 0)
 
 
 @pytest.fixture(scope="module")
-def search(setting):
-    data, train = setting.dataset, setting.split.train
-    model = GZSLClassifierCV(LinearVS(data.prototypes), cv=setting.split.cv())
+def search(experiment):
+    data, train = experiment.dataset, experiment.split.train
+    model = GZSLClassifierCV(LinearVS(data.prototypes), cv=experiment.split.cv())
     return model.fit(data.X[train], data.y[train])
 
 
-def literal(setting, model, gamma):
+def literal(experiment, model, gamma):
     """H, U and S by the definition: all scores, gamma off the seen classes, arg-max."""
-    data, split = setting.dataset, setting.split
+    data, split = experiment.dataset, experiment.split
     values = []
     for rows in (split.test_unseen, split.test_seen):
         scores = model.similarity(data.X[rows]) - gamma * data.seen
@@ -62,19 +62,19 @@ def test_the_result_is_a_plain_document_with_all_fields(result):
     assert json.loads(json.dumps(result, allow_nan=False)) == result
 
 
-def test_the_three_settings_follow_their_definition(setting, search, result):
+def test_the_three_calibrations_follow_their_definition(experiment, search, result):
     expected = {
-        "none": literal(setting, search.estimator_zsl_, 0.0),
-        "calibrated": literal(setting, search.estimator_zsl_, search.gamma_zsl_),
-        "calibrated+lambda": literal(setting, search.estimator_, search.gamma_),
+        "none": literal(experiment, search.estimator_zsl_, 0.0),
+        "calibrated": literal(experiment, search.estimator_zsl_, search.gamma_zsl_),
+        "calibrated+lambda": literal(experiment, search.estimator_, search.gamma_),
     }
     for name, values in expected.items():
         found = [result["gzsl"][name][letter]["per_class"] for letter in "HUS"]
         assert found == pytest.approx(values)
 
 
-def test_zsl_accuracy_is_among_the_unseen_classes(setting, search, result):
-    data, rows = setting.dataset, setting.split.test_unseen
+def test_zsl_accuracy_is_among_the_unseen_classes(experiment, search, result):
+    data, rows = experiment.dataset, experiment.split.test_unseen
     predicted = search.estimator_zsl_.predict(data.X[rows], candidates=np.flatnonzero(data.unseen))
     for weights in ("per-class", "per-sample"):
         expected = accuracy(data.y[rows], predicted, weights)
@@ -113,14 +113,14 @@ def test_regret_is_what_the_best_gamma_on_test_would_add(result):
         assert regret["H"] - regret["loss"] == pytest.approx(result["gzsl"][name]["H"]["per_class"])
 
 
-def test_classes_and_confusion_agree_with_the_accuracies(setting, result):
-    data, point = setting.dataset, result["gzsl"]["calibrated+lambda"]
+def test_classes_and_confusion_agree_with_the_accuracies(experiment, result):
+    data, point = experiment.dataset, result["gzsl"]["calibrated+lambda"]
     by_class = np.array([np.nan if a is None else a for a in result["classes"]["accuracy"]])
     assert by_class[data.unseen].mean() == pytest.approx(point["U"]["per_class"], abs=1e-3)
     assert np.nanmean(by_class[data.seen]) == pytest.approx(point["S"]["per_class"], abs=1e-3)
     confusion = result["confusion"]
-    assert sum(confusion["unseen"].values()) == len(setting.split.test_unseen)
-    assert sum(confusion["seen"].values()) == len(setting.split.test_seen)
+    assert sum(confusion["unseen"].values()) == len(experiment.split.test_unseen)
+    assert sum(confusion["seen"].values()) == len(experiment.split.test_seen)
     for kind, flips in result["flips"].items():  # beyond its flip a sample is taken for an unseen class
         assert np.searchsorted(flips, result["gamma"]) == confusion[kind]["unseen"]
 
@@ -143,8 +143,8 @@ def test_seen_confusion_counts_pairs():
     }
 
 
-def test_attribute_error_is_that_of_the_first_fold(setting, result):
-    data, fold = setting.dataset, setting.split.folds[0]
+def test_attribute_error_is_that_of_the_first_fold(experiment, result):
+    data, fold = experiment.dataset, experiment.split.folds[0]
     errors = result["attribute_error"]
     for i in (0, len(errors["alpha"]) - 1):
         model = LinearVS(data.prototypes, alpha=errors["alpha"][i]).fit(
@@ -154,22 +154,22 @@ def test_attribute_error_is_that_of_the_first_fold(setting, result):
             X = data.X[rows] / np.linalg.norm(data.X[rows], axis=1, keepdims=True)
             expected = np.mean((X @ model.mapping_.T - data.prototypes[data.y[rows]]) ** 2)
             assert errors[name][i] == pytest.approx(expected, rel=1e-5)
-    assert evaluate_run(setting, "linear-sv", 0)["attribute_error"] is None
+    assert evaluate_run(experiment, "linear-sv", 0)["attribute_error"] is None
 
 
 CHOSEN = ("params_zsl", "params_gzsl", "gamma_zsl", "gamma", "validation", "attribute_error", "n_iter")
 
 
 @pytest.fixture(scope="module", params=LEARNED)
-def method_result(setting, request):
-    return evaluate_run(setting, request.param, 0)
+def method_result(experiment, request):
+    return evaluate_run(experiment, request.param, 0)
 
 
 @settings(max_examples=4, deadline=None, phases=[Phase.generate])  # a smaller seed is no simpler
 @given(seed=st.integers(0, 2**31))
-def test_test_samples_and_unseen_prototypes_choose_nothing(setting, method_result, seed):
+def test_test_samples_and_unseen_prototypes_choose_nothing(experiment, method_result, seed):
     """Other test samples, other labels on them, other descriptions of unseen classes: the same choices."""
-    data, split = setting.dataset, setting.split
+    data, split = experiment.dataset, experiment.split
     rng = np.random.default_rng(seed)
     X, y, prototypes = np.array(data.X), data.y.copy(), data.prototypes.copy()
     for tests in (split.test_seen, split.test_unseen):
@@ -177,33 +177,33 @@ def test_test_samples_and_unseen_prototypes_choose_nothing(setting, method_resul
         y[tests] = rng.permutation(y[tests])
     prototypes[data.unseen] = rng.normal(size=prototypes[data.unseen].shape)
     other = replace(data, X=X, y=y, prototypes=prototypes)
-    again = evaluate_run(Setting(other, replace(split, y=y), setting.asked), method_result["method"], 0)
+    again = evaluate_run(Experiment(other, replace(split, y=y), experiment.asked), method_result["method"], 0)
     assert {field: again[field] for field in CHOSEN} == {field: method_result[field] for field in CHOSEN}
     assert again["gzsl"] != method_result["gzsl"]
 
 
-def test_the_key_changes_with_everything_that_matters(setting, monkeypatch):
-    run = make_run(setting, "linear-vs", 0)
-    assert make_run(setting, "linear-vs", 0) == run
-    data = setting.dataset
-    other_split = replace(setting, split=make_split(data, random_state=7))
-    keys = {run.key, make_run(setting, "linear-vs", 1).key, make_run(setting, "linear-sv", 0).key}
+def test_the_key_changes_with_everything_that_matters(experiment, monkeypatch):
+    run = make_run(experiment, "linear-vs", 0)
+    assert make_run(experiment, "linear-vs", 0) == run
+    data = experiment.dataset
+    other_split = replace(experiment, split=make_split(data, random_state=7))
+    keys = {run.key, make_run(experiment, "linear-vs", 1).key, make_run(experiment, "linear-sv", 0).key}
     keys.add(make_run(other_split, "linear-vs", 0).key)
     with monkeypatch.context() as patch:
         patch.setattr(protocol, "__version__", "9.9")
-        keys.add(make_run(setting, "linear-vs", 0).key)
+        keys.add(make_run(experiment, "linear-vs", 0).key)
     with monkeypatch.context() as patch:
         patch.setattr(LinearVS, "default_grid", {"alpha": [1.0]})
-        keys.add(make_run(setting, "linear-vs", 0).key)
+        keys.add(make_run(experiment, "linear-vs", 0).key)
     assert len(keys) == 6
-    assert split_checksum(setting.split) != split_checksum(other_split.split)
+    assert split_checksum(experiment.split) != split_checksum(other_split.split)
 
 
-def test_a_setting_describes_its_data_and_split(setting):
-    described = setting.description
+def test_an_experiment_describes_its_data_and_split(experiment):
+    described = experiment.description
     assert json.loads(json.dumps(described)) == described
     assert described["published"] is None
-    assert described["counts"]["train"] == len(setting.split.train)
+    assert described["counts"]["train"] == len(experiment.split.train)
     for fold, counts in zip(described["folds"], described["class_counts"], strict=True):
         for part in ("train", "seen_val", "val", "test_seen", "test"):
             assert fold[part] == [sum(counts[part]), sum(n > 0 for n in counts[part])]
@@ -211,11 +211,11 @@ def test_a_setting_describes_its_data_and_split(setting):
     assert sum(map(sum, parts.values())) == described["n_samples"]
 
 
-def test_real_splits_are_recognised(real_data):
+def test_real_splits_are_recognized(real_data):
     folder = real_data / "xlsa17"
-    proposed = Setting.load(str(folder / "CUB"), features="res50")
+    proposed = Experiment.load(str(folder / "CUB"), features="res50")
     assert proposed.description["published"] == {"dataset": "CUB", "split": "proposed", "crops": 1}
-    standard = Setting.load(
+    standard = Experiment.load(
         str(folder / "CUB"), features="res50", split_dir=str(folder / "standard_split" / "CUB")
     )
     assert standard.description["published"] == {"dataset": "CUB", "split": "standard", "crops": 1}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from unseen.benchmark.published import Experiment, recognise, scores, splits, variances
+from unseen.benchmark.published import PublishedExperiment, recognize, scores, splits, variances
 from unseen.methods import METHODS
 
 DATASETS = ("CUB", "AwA2", "SUN", "aPY")
-SETTINGS = ("none", "calibrated", "calibrated+lambda")
-# the "Average" rows of the paper: Xian et al. (six methods), then ours (eight methods, three settings)
+CALIBRATIONS = ("none", "calibrated", "calibrated+lambda")
+# the "Average" rows of the paper: Xian et al. (six methods), then ours (eight methods, three calibrations)
 AVERAGES = {
     "CUB": (25.9, 28.5, 41.1, 42.2),
     "AwA2": (16.2, 28.2, 56.7, 57.1),
@@ -20,11 +20,11 @@ AVERAGES = {
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_averages_over_the_methods_are_those_the_paper_prints(dataset):
-    ours = scores(Experiment(dataset, "proposed"))
-    xian = scores(Experiment(dataset, "proposed"), "xian")
+    ours = scores(PublishedExperiment(dataset, "proposed"))
+    xian = scores(PublishedExperiment(dataset, "proposed"), "xian")
     columns = [[xian.get((m, "none", "per_class")) for m in METHODS]]
-    columns += [[ours[m, s, "per_class"] for m in METHODS] for s in SETTINGS]
-    printed = [xian["average", "none", "per_class"], *(ours["average", s, "per_class"] for s in SETTINGS)]
+    columns += [[ours[m, s, "per_class"] for m in METHODS] for s in CALIBRATIONS]
+    printed = [xian["average", "none", "per_class"], *(ours["average", s, "per_class"] for s in CALIBRATIONS)]
     for column, stored, expected in zip(columns, printed, AVERAGES[dataset], strict=True):
         values = [score.mean for score in column if score]
         assert stored.mean == expected
@@ -33,16 +33,16 @@ def test_averages_over_the_methods_are_those_the_paper_prints(dataset):
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_every_cell_of_the_tables_is_there(dataset):
-    cells = {"zsl", *SETTINGS}
+    cells = {"zsl", *CALIBRATIONS}
     assert {(m, s, "per_class") for m in METHODS for s in cells} <= scores(
-        Experiment(dataset, "proposed")
+        PublishedExperiment(dataset, "proposed")
     ).keys()
-    assert {m for m, s, _ in scores(Experiment(dataset, "standard"))} == set(METHODS)
-    ten = scores(Experiment(dataset, "proposed", 10))
+    assert {m for m, s, _ in scores(PublishedExperiment(dataset, "standard"))} == set(METHODS)
+    ten = scores(PublishedExperiment(dataset, "proposed", 10))
     assert len(ten) == 8 * 5
     assert all(0 < ten[m, "ausuc", "per_sample"].mean < 1 for m in METHODS)
     for split in ("standard", "proposed"):
-        xian = scores(Experiment(dataset, split), "xian")
+        xian = scores(PublishedExperiment(dataset, split), "xian")
         assert {m for m, s, _ in xian if s == "zsl"} == set(METHODS) - {"linear-vs", "linear-sv"}
         assert all(score.std is None for score in xian.values())
     assert variances(dataset)[0] < variances(dataset)[1]
@@ -61,10 +61,10 @@ def test_the_parts_of_every_split_add_up_to_the_data_set(dataset, split):
 
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("split", ["standard", "proposed"])
-def test_a_split_is_recognised_by_its_sizes(dataset, split):
+def test_a_split_is_recognized_by_its_sizes(dataset, split):
     fold = splits(dataset, split)[0]
     sizes = {key: fold[key] for key in ("total", "test", "val_classes")}
-    assert recognise(dataset.upper(), "res101", **sizes) == Experiment(dataset, split, 1)
-    assert recognise(dataset, "res50_10crop", **sizes) == Experiment(dataset, split, 10)
-    assert recognise("FLO", "res101", **sizes) is None
-    assert recognise(dataset, "res101", **{**sizes, "test": 7}) is None
+    assert recognize(dataset.upper(), "res101", **sizes) == PublishedExperiment(dataset, split, 1)
+    assert recognize(dataset, "res50_10crop", **sizes) == PublishedExperiment(dataset, split, 10)
+    assert recognize("FLO", "res101", **sizes) is None
+    assert recognize(dataset, "res101", **{**sizes, "test": 7}) is None

@@ -14,12 +14,12 @@ import pytest
 from unseen.benchmark.store import FILE_NAME, Run, Store, fingerprint
 from unseen.errors import UnseenError
 
-RUN = Run("key", "setting", "sae", 0)
+RUN = Run("key", "experiment", "sae", 0)
 WRITER = """
 import sys
 from unseen.benchmark.store import Run, Store
 with Store(sys.argv[1], create=True) as store:
-    store.add_setting("s", {"dataset": "d"})
+    store.add_experiment("s", {"dataset": "d"})
     for i in range(int(sys.argv[3])):
         run = Run(f"key {i}", "s", "sae", i)
         store.add_result(run, {"who": sys.argv[2], "i": i, "padding": "x" * 10_000})
@@ -30,7 +30,7 @@ with Store(sys.argv[1], create=True) as store:
 @pytest.fixture
 def store(tmp_path):
     with Store(tmp_path, create=True) as store:
-        store.add_setting("setting", {"dataset": "digits"})
+        store.add_experiment("experiment", {"dataset": "digits"})
         yield store
 
 
@@ -49,8 +49,8 @@ def test_what_was_stored_comes_back(store, tmp_path):
     with Store(tmp_path) as again:
         assert again.has("key")
         assert not again.has("other")
-        assert again.results("setting") == [{"zsl": 12.5}] == [again.result("key")]
-        assert again.settings() == {"setting": {"dataset": "digits"}}
+        assert again.results("experiment") == [{"zsl": 12.5}] == [again.result("key")]
+        assert again.experiments() == {"experiment": {"dataset": "digits"}}
         assert [run for run, _ in again.runs()] == [RUN]
         assert again.commands()[0]["argv"] == ["bench"]
         again.check()
@@ -59,7 +59,7 @@ def test_what_was_stored_comes_back(store, tmp_path):
 def test_the_first_result_stays(store):
     store.add_result(RUN, {"zsl": 1})
     store.add_result(RUN, {"zsl": 2})
-    assert store.results("setting") == [{"zsl": 1}]
+    assert store.results("experiment") == [{"zsl": 1}]
 
 
 def test_a_failure_is_kept_until_the_run_succeeds(store):
@@ -98,7 +98,7 @@ def test_a_changed_result_is_noticed(store, tmp_path):
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:
         connection.execute("""UPDATE runs SET result = '{"zsl": 99.9}'""")
     connection.close()
-    for look in (store.check, lambda: store.results("setting"), lambda: store.result("key")):
+    for look in (store.check, lambda: store.results("experiment"), lambda: store.result("key")):
         with pytest.raises(UnseenError, match="damaged"):
             look()
 

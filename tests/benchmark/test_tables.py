@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 
 from fake_runs import description, result
-from unseen.benchmark.published import Experiment, scores
-from unseen.benchmark.summary import summarise
-from unseen.benchmark.tables import FORMATS, paper_tables, print_tables, regret_table
+from unseen.benchmark.formats import FORMATS, print_tables
+from unseen.benchmark.published import PublishedExperiment, scores
+from unseen.benchmark.summary import summarize
+from unseen.benchmark.tables import paper_tables, regret_table
 from unseen.methods import METHODS
 
 CUB = {
@@ -23,7 +24,7 @@ CUB = {
 
 def published_again(**changes):
     """A summary whose runs give exactly the paper's means on CUB."""
-    known = scores(Experiment("CUB", "proposed"))
+    known = scores(PublishedExperiment("CUB", "proposed"))
     steps = ("none", "calibrated", "calibrated+lambda")
     runs = [
         result(
@@ -31,7 +32,7 @@ def published_again(**changes):
         )
         for m in METHODS
     ]
-    return summarise(description(**CUB, **changes), runs)
+    return summarize(description(**CUB, **changes), runs)
 
 
 def column(table, quantity, source):
@@ -39,7 +40,7 @@ def column(table, quantity, source):
 
 
 def test_mean_and_standard_deviation_over_the_seeds():
-    summary = summarise(
+    summary = summarize(
         description(), [result("sje", 1, zsl=52.0), result("sje", 0, zsl=48.0), result("sae")]
     )
     assert list(summary["methods"]) == ["sje", "sae"]  # the paper's order
@@ -74,14 +75,14 @@ def test_the_best_of_every_column_is_marked():
 
 
 def test_data_of_ones_own_has_no_published_columns():
-    tables = paper_tables(summarise(description(), [result("sae"), result("mine.py:Mine")]))
+    tables = paper_tables(summarize(description(), [result("sae"), result("mine.py:Mine")]))
     assert all(column.source == "here" for table in tables for column in table.columns)
     assert [name for name, _ in tables[0].rows()] == ["sae", "mine.py:Mine", "average"]
 
 
 def test_ten_crops_stand_beside_ten_crops():
     ten = {"dataset": "CUB", "split": "proposed", "crops": 10}
-    _, gzsl, both = paper_tables(summarise(description(published=ten), [result("ale")]))
+    _, gzsl, both = paper_tables(summarize(description(published=ten), [result("ale")]))
     assert column(both, "AUSUC p.s.", "paper").cells["ale"].mean == 0.347
     assert column(gzsl, "calibrated+lambda", "paper").cells["ale"].mean == 49.2
     assert {c.source for c in gzsl.columns if c.quantity == "none"} == {"here"}
@@ -116,7 +117,7 @@ def test_latex_is_escaped_and_regular():
     assert "targets {0, 1} here" in text  # in a comment
     body = text.split(r"\hline")[2]
     assert len({line.count("&") for line in body.strip().splitlines()}) == 1
-    named = FORMATS["latex"](paper_tables(summarise(description(name="a_b & 100%"), [result("sae")])))
+    named = FORMATS["latex"](paper_tables(summarize(description(name="a_b & 100%"), [result("sae")])))
     assert r"a\_b \& 100\%" in named
 
 
@@ -131,21 +132,21 @@ def test_csv_is_tidy_and_exact():
 
 @pytest.mark.parametrize("style", ["table", *FORMATS])
 def test_every_table_says_what_its_numbers_rest_on(style):
-    tables = paper_tables(summarise(description(), [result("sje", seed) for seed in (0, 1)]))
+    tables = paper_tables(summarize(description(), [result("sje", seed) for seed in (0, 1)]))
     if style == "table":
         console = Console(file=io.StringIO(), width=200)
         print_tables(tables, console)
         text = console.file.getvalue()
     else:
         text = FORMATS[style](tables)
-    setting = description()
+    experiment = description()
     for word in ("split_rule", "gamma", "checksum", "split_checksum"):
-        assert setting[word] in text
+        assert experiment[word] in text
     assert "seeds 0, 1" in text
     assert f"unseen {result('sje')['version']}" in text
 
 
 def test_the_regret_table_tells_what_gamma_lost_and_the_time_it_took():
-    table = regret_table(summarise(description(), [result("sje", 0), result("sje", 1), result("sae")]))
+    table = regret_table(summarize(description(), [result("sje", 0), result("sje", 1), result("sae")]))
     assert column(table, "regret calibrated+lambda", "here").cells["sje"].mean == 1.0
     assert column(table, "seconds", "here").cells["sje"].mean == 3.0

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from conftest import ROOT
 from unseen import __version__
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import make_run
 from unseen.benchmark.store import FILE_NAME, Store
 from unseen.cli import main
@@ -65,7 +65,7 @@ def test_json_is_one_object_as_documented(folder):
                 for weights in ("per_class", "per_sample"):
                     value = method["gzsl"][step][letter][weights]
                     assert 0 <= value["mean"] <= 100
-                    assert value["std"] == 0.0  # these methods draw no lots
+                    assert value["std"] == 0.0  # these methods are deterministic
         assert set(method["zsl"]) == {"per_class", "per_sample"} == set(method["ausuc"])
         assert 0 <= method["ausuc"]["per_sample"]["mean"] <= 1
         assert isinstance(method["gamma"], float)
@@ -133,15 +133,15 @@ def test_nothing_stored_is_nothing_verified(tmp_path):
 
 def test_every_stored_run_says_what_it_rests_on(folder):
     with Store(folder[0]) as store:
-        settings, runs = store.settings(), [run for run, _ in store.runs()]
+        experiments, runs = store.experiments(), [run for run, _ in store.runs()]
         for run in runs:
-            result, setting = store.result(run.key), settings[run.setting]
+            result, described = store.result(run.key), experiments[run.experiment]
             assert (result["seed"], result["method"]) == (run.seed, run.method)
             assert result["version"] == __version__
             assert result["grid"]["alpha"]
-            assert len(setting["checksum"]) == len(setting["split_checksum"]) == 16
-            assert (setting["split_rule"], setting["gamma"]) == ("official", "paper")
-            assert run.key == make_run(Setting.load("digits"), run.method, run.seed).key
+            assert len(described["checksum"]) == len(described["split_checksum"]) == 16
+            assert (described["split_rule"], described["gamma"]) == ("official", "paper")
+            assert run.key == make_run(Experiment.load("digits"), run.method, run.seed).key
     assert len(runs) == 4
 
 

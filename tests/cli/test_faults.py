@@ -23,7 +23,7 @@ import pytest
 
 from forks import Done, Fork, Forks
 from unseen.benchmark.store import FILE_NAME, Store
-from unseen.benchmark.summary import summaries
+from unseen.benchmark.summary import summarize_store
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -382,7 +382,7 @@ def test_memory_that_is_not_there_is_one_line(forks, tmp_path):
 def test_a_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):
     """Wall-clock time goes back by years between any two looks at it."""
     from unseen.benchmark import store as module
-    from unseen.benchmark.experiment import Setting
+    from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import plan, run_bench
 
     class Clock(datetime):
@@ -393,8 +393,7 @@ def test_a_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):
             Clock.year_now -= 1
             return datetime(Clock.year_now, 1, 1, tzinfo=tz)
 
-    setting = Setting.load("digits")
-    tasks = plan([setting], ["linear-sv", "fake_methods:Chance"], 2)
+    tasks = plan([Experiment.load("digits")], ["linear-sv", "fake_methods:Chance"], 2)
     found = []
     for folder, jumping in (("steady", False), ("jumping", True)):
         if jumping:
@@ -405,6 +404,6 @@ def test_a_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):
             assert run_bench(tasks, store, jobs=1, quiet=True).found == 2
             store.check()
             found.append(without_times([store.result(run.key) for run, _ in store.runs()]))
-            summaries(store)
+            summarize_store(store)
     assert Clock.year_now < 2028
     assert found[0] == found[1]

@@ -249,7 +249,7 @@ def test_a_store_does_not_choose_what_code_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil_method.py").write_text("raise SystemExit('sprung')")
     with Store(tmp_path, create=True) as store:
-        store.add_setting("s", {"source": "digits"})
+        store.add_experiment("s", {"source": "digits"})
         store.add_result(Run("k", "s", "evil_method:Method", 0), {"seed": 0})
         with pytest.raises(UnseenError, match="Name what you trust with --methods: evil_method:Method"):
             list(verify(store))

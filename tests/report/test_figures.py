@@ -1,98 +1,46 @@
-"""The paper's figures from stored runs: what is drawn is what was measured, and the table says the same."""
+"""The numbers behind the page's charts: small, and exact where it matters."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from fake_runs import description, result
-from unseen.benchmark.bias_variance import measure_bias_variance
+from fake_runs import result
 from unseen.benchmark.protocol import stored_curve
-from unseen.plotting import (
-    AttributeErrorDisplay,
-    BiasVarianceDisplay,
-    LambdaDisplay,
-    SeenUnseenDisplay,
-    SplitsDisplay,
-)
-
-ERROR = {"alpha": [0.1, 1.0, 10.0], "seen": [0.1, 0.2, 0.3], "unseen": [0.5, 0.4, 0.6]}
+from unseen.report.figures import selection_figure, thin_curve, thin_flips
 
 
-@pytest.fixture(scope="module")
-def parts():
-    return measure_bias_variance(np.logspace(-2, 4, 7), n_sets=10)
+def test_a_long_curve_is_thinned_but_exact_where_it_matters():
+    rng = np.random.default_rng(0)
+    ends = np.sort(rng.normal(size=5000))
+    curve = stored_curve(
+        result("sae")
+        | {"curve": {"gamma": ends, "unseen": np.linspace(0, 60, 5001), "seen": np.linspace(80, 0, 5001)}}
+    )
+    thin = thin_curve(curve, [0.123, 0.0], 200)
+    assert len(thin["unseen"]) == len(thin["breakpoints"]) + 1 <= 203
+    for gamma in (0.123, 0.0, -9.0, 9.0):
+        k, whole = np.searchsorted(thin["breakpoints"], gamma), np.searchsorted(ends, gamma)
+        assert thin["unseen"][k] == curve.unseen_curve[whole]
+        assert thin["seen"][k] == curve.seen_curve[whole]
+    inside = np.searchsorted(thin["breakpoints"], thin["gammas"])
+    assert inside.tolist() == list(range(len(inside)))  # every segment can be reached with its own gamma
 
 
-@pytest.fixture
-def displays(parts):
-    run = {**result("linear-vs"), "attribute_error": ERROR}
-    return {
-        "lambda": LambdaDisplay.from_result(run),
-        "splits": SplitsDisplay.from_description(description()),
-        "attributes": AttributeErrorDisplay.from_result(run),
-        "bias": BiasVarianceDisplay(**vars(parts)),
-        "curve": SeenUnseenDisplay(stored_curve(run)),
-    }
+def test_thinned_flips_count_to_within_a_step():
+    flips = np.sort(np.random.default_rng(0).normal(size=10_001)).tolist()
+    thin = thin_flips(flips, 500)
+    for gamma in (-1.0, 0.0, 0.5, 5.0):
+        count = thin["step"] * np.searchsorted(thin["gamma"], gamma)
+        assert 0 <= np.searchsorted(flips, gamma) - count < thin["step"]
+    assert thin_flips(flips[:10], 500) == {"total": 10, "step": 1, "gamma": flips[:10]}
 
 
-@pytest.mark.parametrize("name", ["lambda", "splits", "attributes", "bias", "curve"])
-def test_every_display_draws_and_has_a_table(displays, name):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    display = displays[name].plot()
-    assert display.ax_.get_legend()
-    assert display.ax_.figure is display.figure_
-    _, ax = plt.subplots()
-    assert display.plot(ax).ax_ is ax
-    plt.close("all")
-    pytest.importorskip("pandas")
-    assert len(display.frame()) >= 2
-
-
-def lines(display):
-    return {line.get_label(): line for line in display.plot().ax_.get_lines()}
-
-
-def test_both_optima_are_marked(displays):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    found = lines(displays["lambda"])
-    assert found["λ for ZSL"].get_xdata()[0] == 1.0
-    assert found["λ for GZSL"].get_xdata()[0] == 0.1
-    np.testing.assert_array_equal(found["seen among seen, A_S→Cs"].get_xydata(), [(0.1, 70), (1, 60)])
-    plt.close("all")
-
-
-def test_other_parameters_stay_as_they_were_chosen():
-    run = result("eszsl")
-    run["validation"] = {
-        "params": [{"alpha": a, "beta": b} for a in (1, 2) for b in (3, 4)],
-        "zsl": [1, 2, 3, 4],
-        "seen": [5, 6, 7, 8],
-        "h": [1, 2, 3, 9],
-        "gamma": [0, 0, 0, 0],
-        "best": 3,
-        "best_zsl": 3,
-    }
-    display = LambdaDisplay.from_result(run)
-    assert (display.alpha, display.zsl, display.seen) == ([1, 2], [2, 4], [6, 8])
-
-
-def test_a_column_of_the_splits_holds_all_samples_of_a_class(displays):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    bars = displays["splits"].plot().ax_.patches
-    assert sum(bar.get_height() for bar in bars) == 28
-    plt.close("all")
-
-
-def test_the_stored_curve_is_the_curve():
-    curve = stored_curve(result("sae"))
-    assert curve.at(0.2)[:2] == (20.0, 50.0)
-    assert curve.at(-1)[:2] == (0.0, 80.0)
-
-
-def test_bias_rises_variance_falls_and_both_with_noise_make_the_error(parts):
-    assert np.all(np.diff(parts.bias) > -5e-3)
-    assert np.all(np.diff(parts.variance) < 1e-3)
-    np.testing.assert_allclose(parts.bias + parts.variance + parts.noise, parts.error, rtol=0.05)
-    best = parts.error.argmin()
-    assert 0 < best < len(parts.alpha) - 1  # a compromise, neither end
+def test_both_optima_lie_on_the_lines_when_there_are_two_parameters():
+    params = [{"alpha": a, "beta": b} for a in (0.1, 1.0, 10.0) for b in (1, 2)]
+    table = {"params": params, "zsl": [1, 9, 3, 4, 5, 6], "seen": [8, 7, 6, 5, 4, 3], "h": [1, 2, 3, 7, 5, 6]}
+    table |= {"best": 3, "best_zsl": 1}
+    figure = selection_figure({"grid": {"alpha": [], "beta": []}, "validation": table})
+    assert (figure["x"], figure["scale"], figure["others"]) == ([0.1, 1.0, 10.0], "log", ["beta"])
+    assert (figure["zsl"], figure["h"]) == ([9, 4, 6], [2, 7, 6])
+    assert (figure["best_zsl"], figure["best"]) == (0.1, 1.0)
+    assert selection_figure({"grid": {}, "validation": table}) is None

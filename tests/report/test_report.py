@@ -14,22 +14,21 @@ import pytest
 
 from fake_runs import description, result
 from unseen.benchmark.store import Run, Store
-from unseen.benchmark.summary import summarise
+from unseen.benchmark.summary import summarize
 from unseen.errors import UnseenError
 from unseen.methods import METHODS
 from unseen.report import write_report
 from unseen.report.document import answer, make_document
-from unseen.report.figures import selection_figure, thin_curve, thin_flips
-from unseen.report.tables import fold_table
+from unseen.report.page_tables import fold_table
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 
 
-def fill(folder, runs, **setting):
+def fill(folder, runs, **experiment):
     """Write runs into a store and return its folder."""
     with Store(folder, create=True) as store:
         store.add_command({"arguments": ["bench", "my data"], "versions": {"unseen": "0.1.0"}, "machine": {}})
-        store.add_setting("s", description(**setting))
+        store.add_experiment("s", description(**experiment))
         for run in runs:
             store.add_result(Run(f"{run['method']}{run['seed']}", "s", run["method"], run["seed"]), run)
     return folder
@@ -96,7 +95,7 @@ def test_the_policy_allows_exactly_the_scripts_of_the_page_and_no_network(page):
 
 def test_the_answer_is_the_best_method_and_what_calibration_gained():
     runs = [result("sae", h=(20.0, 30.0, 41.0)), result("sje", h=(35.0, 30.0, 40.0))]
-    found = answer(summarise(description(), runs)["methods"])
+    found = answer(summarize(description(), runs)["methods"])
     assert (found["best"], found["h"]["mean"], found["gain"], found["next"]) == ("sae", 41.0, 21.0, "SJE")
     assert (found["mean_before"], found["mean_after"]) == (27.5, 40.5)
 
@@ -116,19 +115,19 @@ def test_a_loss_is_called_a_loss(tmp_path, h, words):
 
 def test_warnings_are_told_once_with_their_method(tmp_path):
     runs = [result("sje", seed) | {"warnings": ["it shook"]} for seed in (0, 1)]
-    assert document(fill(tmp_path, runs))["settings"][0]["warnings"] == ["SJE: it shook"]
+    assert document(fill(tmp_path, runs))["experiments"][0]["warnings"] == ["SJE: it shook"]
 
 
 def test_the_document_is_plain_and_names_the_command(tmp_path):
     found = document(fill(tmp_path, [result("sae")]))
     assert json.loads(json.dumps(found, allow_nan=False))
     assert found["commands"] == ["unseen bench 'my data'"]
-    assert found["settings"][0]["methods"][0]["explorer"]["jumps"]["chosen"] == 0.2
+    assert found["experiments"][0]["methods"][0]["explorer"]["jumps"]["chosen"] == 0.2
 
 
 def test_the_paper_stands_beside_ours_where_it_printed_numbers(tmp_path):
     cub = {"dataset": "CUB", "split": "proposed", "crops": 1}
-    part = document(fill(tmp_path, [result(name) for name in METHODS], published=cub))["settings"][0]
+    part = document(fill(tmp_path, [result(name) for name in METHODS], published=cub))["experiments"][0]
     assert "the paper" in [column["source"] for column in part["tables"][1]["columns"]]
     assert part["folds"][1]["name"] == "paper, fold 1"
     sync = next(row for row in part["tables"][1]["rows"] if row["name"] == "SynC")
@@ -140,40 +139,6 @@ def test_the_papers_seen_test_set_is_the_sum_of_its_two_parts():
     sizes = fold_table(description(folds=[], published=cub))[0]["sizes"]
     assert sum(samples for samples, _ in sizes) == 11788
     assert sizes[3][1] == 150
-
-
-def test_a_long_curve_is_thinned_but_exact_where_it_matters():
-    rng = np.random.default_rng(0)
-    ends = np.sort(rng.normal(size=5000))
-    curve = {"gamma": ends, "unseen": np.linspace(0, 60, 5001), "seen": np.linspace(80, 0, 5001)}
-    thin = thin_curve(curve, [0.123, 0.0], 200)
-    assert len(thin["unseen"]) == len(thin["breakpoints"]) + 1 <= 203
-    for gamma in (0.123, 0.0, -9.0, 9.0):
-        k, whole = np.searchsorted(thin["breakpoints"], gamma), np.searchsorted(ends, gamma)
-        assert thin["unseen"][k] == curve["unseen"][whole]
-        assert thin["seen"][k] == curve["seen"][whole]
-    inside = np.searchsorted(thin["breakpoints"], thin["gammas"])
-    assert inside.tolist() == list(range(len(inside)))  # every segment can be reached with its own gamma
-
-
-def test_thinned_flips_count_to_within_a_step():
-    flips = np.sort(np.random.default_rng(0).normal(size=10_001)).tolist()
-    thin = thin_flips(flips, 500)
-    for gamma in (-1.0, 0.0, 0.5, 5.0):
-        count = thin["step"] * np.searchsorted(thin["gamma"], gamma)
-        assert 0 <= np.searchsorted(flips, gamma) - count < thin["step"]
-    assert thin_flips(flips[:10], 500) == {"total": 10, "step": 1, "gamma": flips[:10]}
-
-
-def test_both_optima_lie_on_the_lines_when_there_are_two_parameters():
-    params = [{"alpha": a, "beta": b} for a in (0.1, 1.0, 10.0) for b in (1, 2)]
-    table = {"params": params, "zsl": [1, 9, 3, 4, 5, 6], "seen": [8, 7, 6, 5, 4, 3], "h": [1, 2, 3, 7, 5, 6]}
-    table |= {"best": 3, "best_zsl": 1}
-    figure = selection_figure({"grid": {"alpha": [], "beta": []}, "validation": table})
-    assert (figure["x"], figure["scale"], figure["others"]) == ([0.1, 1.0, 10.0], "log", ["beta"])
-    assert (figure["zsl"], figure["h"]) == ([9, 4, 6], [2, 7, 6])
-    assert (figure["best_zsl"], figure["best"]) == (0.1, 1.0)
-    assert selection_figure({"grid": {}, "validation": table}) is None
 
 
 def large_result(method, n_classes, n_samples):
@@ -190,11 +155,11 @@ def large_result(method, n_classes, n_samples):
 
 
 @pytest.mark.parametrize(
-    ("n_settings", "n_classes"), [(1, 1000), (8, 350)], ids=["ImageNet", "the whole paper"]
+    ("n_experiments", "n_classes"), [(1, 1000), (8, 350)], ids=["ImageNet", "the whole paper"]
 )
-def test_the_page_stays_below_six_megabytes(tmp_path, n_settings, n_classes):
+def test_the_page_stays_below_six_megabytes(tmp_path, n_experiments, n_classes):
     counts = {part: [20] * n_classes for part in ("train", "seen_val", "val", "test_seen", "test")}
-    setting = description(
+    experiment = description(
         class_names=[f"a class, called {i}" for i in range(n_classes)],
         n_classes=n_classes,
         unseen=[0, 1] * (n_classes // 2),
@@ -202,8 +167,8 @@ def test_the_page_stays_below_six_megabytes(tmp_path, n_settings, n_classes):
         published={"dataset": "CUB", "split": "proposed", "crops": 1},
     )
     with Store(tmp_path, create=True) as store:
-        for s in range(n_settings):
-            store.add_setting(f"s{s}", setting)
+        for s in range(n_experiments):
+            store.add_experiment(f"s{s}", experiment)
             for method in METHODS:
                 store.add_result(
                     Run(f"{s}{method}", f"s{s}", method, 0), large_result(method, n_classes, 10_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import TestSamples as Samples
 from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.store import Store
@@ -20,19 +20,20 @@ METHODS = ("linear-vs", "eszsl", "sae")
 
 
 @pytest.fixture(scope="module")
-def setting():
-    return Setting.load("digits")
+def experiment():
+    return Experiment.load("digits")
 
 
 @pytest.fixture(scope="module")
-def path(setting, tmp_path_factory):
+def path(experiment, tmp_path_factory):
     """The report of three methods on digits, where a class carries a name that tries to be code."""
     folder = tmp_path_factory.mktemp("run")
-    names = [EVIL, *setting.description["class_names"][1:]]
+    names = [EVIL, *experiment.description["class_names"][1:]]
     with Store(folder, create=True) as store:
-        store.add_setting(setting.key, {**setting.description, "class_names": names})
+        store.add_experiment(experiment.key, {**experiment.description, "class_names": names})
         for method in METHODS:
-            store.add_result(make_run(setting, method, 0), evaluate_run(setting, method, 0))
+            run = evaluate_run(experiment, method, 0)
+            store.add_result(make_run(experiment, method, 0), run | {"threads": 1, "warnings": []})
     return write_report(folder)
 
 
@@ -52,11 +53,11 @@ def page(browser, path: Path):
 
 
 @pytest.fixture(scope="module")
-def curve(setting):
+def curve(experiment):
     """The seen-unseen curve of ESZSL, computed in Python, and its score maxima."""
-    data, train = setting.dataset, setting.split.train
-    model = GZSLClassifierCV(find_method("eszsl")(data.prototypes), cv=setting.split.cv())
-    samples = Samples(setting)
+    data, train = experiment.dataset, experiment.split.train
+    model = GZSLClassifierCV(find_method("eszsl")(data.prototypes), cv=experiment.split.cv())
+    samples = Samples(experiment)
     maxima = samples.maxima(model.fit(data.X[train], data.y[train]).estimator_)
     return samples.curves(maxima)["per_class"], maxima.flips, samples.is_seen
 

@@ -1,4 +1,4 @@
-"""What every figure shares: it draws itself into given axes, and gives back the table behind it."""
+"""What every figure shares: drawing into given axes or a new figure, and a table of its data."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from unseen.errors import need_extra
 
 
 class Display:
-    """A picture that draws itself into given axes, or into a figure of its own."""
+    """A figure that draws itself into given axes, or into a new figure."""
 
     ax_: Any
     figure_: Any
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw with matplotlib, into ``ax`` or a figure of its own."""
+        """Draw with matplotlib into ``ax``, by default into a new figure."""
         self.ax_ = subplots()[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         self._draw()

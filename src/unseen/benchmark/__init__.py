@@ -1,4 +1,1 @@
-"""The paper's experiments as a command: protocol, store, runner, tables beside the published numbers."""
-
-# the three ways the paper applies a model to seen and unseen classes together
-CALIBRATIONS = ("none", "calibrated", "calibrated+lambda")
+"""The paper's experiments: the protocol, a store of its results, and tables beside the published numbers."""

@@ -1,4 +1,4 @@
-"""A bench on a Dask cluster that somebody else has started; joblib's Dask back end does the sending."""
+"""A bench on a running Dask cluster, through joblib's Dask back end."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from typing import Any
 from joblib import parallel_config
 
 from unseen import __version__
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.errors import UnseenError, need_extra
 
 _PATIENCE = 10  # seconds to wait for the scheduler, and for a first worker
 
 
 @contextmanager
-def dask_cluster(address: str, settings: Sequence[Setting]) -> Iterator[int]:
+def dask_cluster(address: str, experiments: Sequence[Experiment]) -> Iterator[int]:
     """Run joblib calls inside the block on the cluster; yields the number of its threads.
 
-    Every setting is sent to every worker once, at the beginning. A worker that dies is replaced by the
-    others; what ends the block early is the loss of the scheduler.
+    Every experiment is sent to every worker once, at the start. The runs of a worker that dies go to the
+    others; only the loss of the scheduler ends the block early.
 
     Parameters
     ----------
     address : str
         Of the scheduler, such as ``tcp://host:8786``.
-    settings : sequence of Setting
-        The data that the calls will have as arguments.
+    experiments : sequence of Experiment
+        What the calls will have as arguments.
     """
     with _silence("distributed.client"), _connect(address) as client:
         _check_workers(client, address)
         try:
-            with parallel_config("dask", client=client, scatter=list(settings)):
+            with parallel_config("dask", client=client, scatter=list(experiments)):
                 yield sum(client.ncores().values())
         except Exception as error:
             if client.status == "running":
                 raise
             raise UnseenError(
-                f"Lost the Dask scheduler at {address}. What has finished is stored: the same command goes "
-                "on from there, with a new --cluster, or without it on this machine."
+                f"Lost the Dask scheduler at {address}. What has finished is stored: the same command "
+                "continues from there, with a new --cluster, or without it on this machine."
             ) from error
 
 
 @contextmanager
 def _silence(name: str) -> Iterator[None]:
-    """Keep a logger quiet: what it would say, with tracebacks, is said once in our own words."""
+    """Keep a logger quiet; its errors, which come with tracebacks, are reported once in our own words."""
     logger = logging.getLogger(name)
     logger.addFilter(_nothing)
     try:
@@ -64,8 +64,9 @@ def _connect(address: str) -> Any:
         from distributed import Client
     except ImportError as error:
         raise need_extra("distributed", "dask", "--cluster") from error
+    connect: Any = Client  # distributed has no types
     try:
-        return Client(address, timeout=_PATIENCE, set_as_default=False)
+        return connect(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UnseenError(
             f"No Dask scheduler answers at {address} ({error}). Start one with: dask scheduler; then one or "
@@ -74,7 +75,7 @@ def _connect(address: str) -> Any:
 
 
 def _check_workers(client: Any, address: str) -> None:
-    """Wait for a worker, and refuse workers that would compute something else."""
+    """Wait for a worker, and refuse workers with another version of this package."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
         versions = client.run(worker_version)
@@ -87,7 +88,7 @@ def _check_workers(client: Any, address: str) -> None:
     others = set(versions.values()) - {__version__}
     if others:
         raise UnseenError(
-            f"Here is unseen {__version__}, but workers of {address} have {', '.join(sorted(others))}. "
+            f"This is unseen {__version__}, but workers of {address} have {', '.join(sorted(others))}. "
             "Install the same version everywhere."
         )
 

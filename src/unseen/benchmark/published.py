@@ -1,9 +1,9 @@
 """The numbers that the paper and Xian et al. printed, so that ours can stand beside them.
 
-Transcribed from the tables of the supplement, which extend those of the main text: ZSL accuracy, the
-three GZSL settings, the ten-crop scores, the sizes of all splits, and the variances. (One cell differs
+Transcribed from the tables of the supplement, which extend those of the main text: ZSL accuracy, H with the
+three kinds of calibration, the ten-crop scores, the sizes of all splits, and the variances. (One cell differs
 between the two: Linear V->S on AwA2, ten crops, H per sample is 45.6 in the main text and 45.5 in the
-supplement, as here.) All with ResNet-101 features.
+supplement, as here.) All are measured with ResNet-101 features.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from unseen.benchmark.results import PublishedPlace
 
 SOURCES = ("paper", "xian")
+ScoreKey = tuple[str, str, str]  # (method, score, averaging)
 
 
 class Score(NamedTuple):
@@ -25,29 +28,34 @@ class Score(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Experiment:
+class PublishedExperiment:
     """What identifies one column of the paper: data set, split (standard or proposed), crops (1 or 10)."""
 
     dataset: str
     split: str
     crops: int = 1
 
+    @property
+    def place(self) -> PublishedPlace:
+        """The same as a plain document."""
+        return {"dataset": self.dataset, "split": self.split, "crops": self.crops}
 
-def scores(experiment: Experiment, source: str = "paper") -> dict[tuple[str, str, str], Score]:
-    """Return what a source printed: (method, score, weights) -> Score, with ``average`` as a method too.
+
+def scores(experiment: PublishedExperiment, source: str = "paper") -> dict[ScoreKey, Score]:
+    """Return what a source printed: (method, score, averaging) -> Score, with ``average`` as a method too.
 
     ``score`` is ``zsl``, ``none``, ``calibrated``, ``calibrated+lambda`` (H) or ``ausuc``.
 
-    >>> scores(Experiment("CUB", "proposed"))["sync", "calibrated+lambda", "per_class"]
+    >>> scores(PublishedExperiment("CUB", "proposed"))["sync", "calibrated+lambda", "per_class"]
     Score(mean=47.6, std=0.2)
     """
     return {
-        (row["method"], row["score"], row["weights"]): Score(
-            float(row["mean"]), float(row["std"]) if row["std"] else None
+        (line["method"], line["score"], line["weights"]): Score(
+            float(line["mean"]), float(line["std"]) if line["std"] else None
         )
-        for row in _rows("published_scores.csv")
-        if (row["dataset"], row["split"], row["source"]) == (experiment.dataset, experiment.split, source)
-        and int(row["crops"]) == experiment.crops
+        for line in _read("published_scores.csv")
+        if (line["dataset"], line["split"], line["source"]) == (experiment.dataset, experiment.split, source)
+        and int(line["crops"]) == experiment.crops
     }
 
 
@@ -58,9 +66,9 @@ def splits(dataset: str, split: str) -> list[dict[str, int]]:
     940
     """
     return [
-        {name: int(value) for name, value in row.items() if name not in ("dataset", "split")}
-        for row in _rows("published_splits.csv")
-        if (row["dataset"], row["split"]) == (dataset, split)
+        {name: int(value) for name, value in line.items() if name not in ("dataset", "split")}
+        for line in _read("published_splits.csv")
+        if (line["dataset"], line["split"]) == (dataset, split)
     ]
 
 
@@ -70,26 +78,29 @@ def variances(dataset: str) -> tuple[float, float]:
     >>> variances("CUB")
     (138.0, 231.9)
     """
-    row = next(row for row in _rows("published_variances.csv") if row["dataset"] == dataset)
-    return float(row["intra_class"]), float(row["inter_class"])
+    line = next(line for line in _read("published_variances.csv") if line["dataset"] == dataset)
+    return float(line["intra_class"]), float(line["inter_class"])
 
 
-def recognise(name: str, features: str, *, total: int, test: int, val_classes: int) -> Experiment | None:
-    """Return the paper's experiment that a data set is, by its name and the sizes of its split, or None.
+def recognize(
+    name: str, features: str, *, total: int, test: int, val_classes: int
+) -> PublishedExperiment | None:
+    """Return the paper's experiment with this name and these sizes of the split, or None.
 
-    >>> recognise("CUB", "res50", total=11788, test=2933, val_classes=50)
-    Experiment(dataset='CUB', split='standard', crops=1)
-    >>> recognise("digits", "pixels", total=1797, test=360, val_classes=3) is None
+    >>> recognize("CUB", "res50", total=11788, test=2933, val_classes=50)
+    PublishedExperiment(dataset='CUB', split='standard', crops=1)
+    >>> recognize("digits", "pixels", total=1797, test=360, val_classes=3) is None
     True
     """
     sizes = {"total": total, "test": test, "val_classes": val_classes}
-    for row in _rows("published_splits.csv"):
-        if row["dataset"].lower() == name.lower() and all(int(row[k]) == v for k, v in sizes.items()):
-            return Experiment(row["dataset"], row["split"], 10 if "10crop" in features.lower() else 1)
+    for line in _read("published_splits.csv"):
+        if line["dataset"].lower() == name.lower() and all(int(line[k]) == v for k, v in sizes.items()):
+            crops = 10 if "10crop" in features.lower() else 1
+            return PublishedExperiment(line["dataset"], line["split"], crops)
     return None
 
 
 @cache
-def _rows(name: str) -> list[dict[str, Any]]:
+def _read(name: str) -> list[dict[str, str]]:
     text = (files("unseen.benchmark") / "data" / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

@@ -1,43 +1,39 @@
-"""Methods x settings x seeds: what is not in the store yet is run, here or wherever joblib's back end is."""
+"""Methods x experiments x seeds: every run that the store lacks is done, wherever joblib's back end is."""
 
 from __future__ import annotations
 
-import time
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
 
 from joblib import cpu_count, delayed, parallel_config
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import BrokenProcessPool
 from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import threadpool_limits
 
 from unseen._core.parallel import dependent, results
 from unseen._core.progress import progress
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run, make_run
+from unseen.benchmark.results import RunResult
 from unseen.benchmark.store import Failure, Run, Store
 from unseen.methods import describe_method, find_method
-
-_CUB = 7057 * 2048  # its training samples x features
 
 
 @dataclass(frozen=True)
 class Task:
-    """A run that may have to be done, and what it is done on."""
+    """A run that may have to be done, and the experiment it belongs to."""
 
     run: Run
-    setting: Setting
+    experiment: Experiment
 
     @property
-    def cost(self) -> float:
-        """How many seconds it would take on some machine; a small run is never free."""
-        size = len(self.setting.split.train) * self.setting.dataset.X.shape[1]
-        return 1 + describe_method(self.run.method).cost * size / _CUB
+    def cost(self) -> int:
+        """How long it takes relative to other tasks; only their order matters."""
+        n_samples, n_features = len(self.experiment.split.train), int(self.experiment.dataset.X.shape[1])
+        return describe_method(self.run.method).cost * n_samples * n_features
 
 
 @dataclass(frozen=True)
@@ -45,25 +41,25 @@ class Outcome:
     """What a task ended in: a result, or an error with its traceback."""
 
     run: Run
-    result: dict[str, Any] | None = None
+    result: RunResult | None = None
     error: str = ""
     details: str = ""
 
 
 @dataclass
-class Report:
-    """What a bench did: runs found in the store, done now, and failed."""
+class Tally:
+    """How many runs of a bench were found in the store and how many were done now; which ones failed."""
 
     found: int = 0
     done: int = 0
     failures: list[Failure] = field(default_factory=list)
 
 
-def plan(settings: Iterable[Setting], methods: Sequence[str], n_seeds: int) -> list[Task]:
-    """Return all runs of a bench; only methods that draw lots need several seeds."""
+def plan(experiments: Iterable[Experiment], methods: Sequence[str], n_seeds: int) -> list[Task]:
+    """Return all runs of a bench; only stochastic methods need several seeds."""
     return [
-        Task(make_run(setting, method, seed), setting)
-        for setting in settings
+        Task(make_run(experiment, method, seed), experiment)
+        for experiment in experiments
         for method in methods
         for seed in range(n_seeds if find_method(method).stochastic else 1)
     ]
@@ -77,8 +73,8 @@ def run_bench(
     threads: int = 1,
     quiet: bool = False,
     cluster: str | None = None,
-) -> Report:
-    """Do every task that the store does not have, and store each as it ends.
+) -> Tally:
+    """Do every task that the store does not have, and store each result as soon as it is there.
 
     Parameters
     ----------
@@ -89,152 +85,108 @@ def run_bench(
     jobs : int, optional
         Runs at the same time; by default one per processor.
     threads : int
-        Threads of the linear algebra in each run. Sums are rounded in another order with another number:
-        with the same number results are the same to the bit, however many jobs there are.
+        Threads of the linear algebra in each run. Another number of threads sums in another order, which
+        changes the last digits; with the same number results are bit-identical for any number of jobs.
     quiet : bool
-        No progress on stderr.
+        Show no progress on stderr.
     cluster : str, optional
-        Address of a Dask scheduler, to run there: as many runs at a time as its workers have threads.
+        Address of a Dask scheduler to run on, with as many runs at a time as its workers have threads.
     """
-    settings = {task.setting.key: task.setting for task in tasks}
-    for setting in settings.values():
-        store.add_setting(setting.key, setting.description)
-    longest_first = sorted(tasks, key=lambda task: -task.cost)  # so that all processors end together
+    experiments = {task.experiment.key: task.experiment for task in tasks}
+    for key, experiment in experiments.items():
+        store.add_experiment(key, experiment.description)
+    longest_first = sorted(tasks, key=lambda task: -task.cost)  # so that all processors finish together
     waiting = {task.run.key: task for task in longest_first if not store.has(task.run.key)}
-    report = Report(found=len(tasks) - len(waiting))
+    tally = Tally(found=len(tasks) - len(waiting))
     if waiting:
-        with _place(cluster, list(settings.values()), jobs) as jobs:
-            _run_all(waiting, store, report, jobs, threads, quiet)
+        with _back_end(cluster, list(experiments.values()), jobs) as jobs:
+            _run_all(waiting, store, tally, jobs, threads, quiet)
     keys = {task.run.key for task in tasks}
-    report.failures = [failure for failure in store.failures() if failure.run.key in keys]
-    return report
+    tally.failures = [failure for failure in store.failures() if failure.run.key in keys]
+    return tally
 
 
-def _place(cluster: str | None, settings: Sequence[Setting], jobs: int | None) -> AbstractContextManager[int]:
+def _back_end(
+    cluster: str | None, experiments: Sequence[Experiment], jobs: int | None
+) -> AbstractContextManager[int]:
     """Return the context in which joblib sends runs to their place; it yields how many run at a time."""
     if cluster is None:
         return _processes(jobs or cpu_count())
     from unseen.benchmark.cluster import dask_cluster
 
-    return dask_cluster(cluster, settings)
+    return dask_cluster(cluster, experiments)
 
 
 @contextmanager
 def _processes(jobs: int) -> Iterator[int]:
-    """Let joblib's own processes end with this one, unless the caller has chosen another back end."""
+    """Make joblib's worker processes end with this one, unless the caller has chosen another back end."""
     own = type(get_active_backend()[0]) is BACKENDS["loky"]
     with parallel_config("loky", **dependent()) if own else nullcontext():
         yield jobs
 
 
 def _run_all(
-    waiting: dict[str, Task], store: Store, report: Report, jobs: int, threads: int, quiet: bool
+    waiting: dict[str, Task], store: Store, tally: Tally, jobs: int, threads: int, quiet: bool
 ) -> None:
-    forecast = Forecast(waiting, jobs, store)
-    with progress(len(waiting), "bench", unit="runs", quiet=quiet, left=forecast.left) as advance:
+    with progress(len(waiting), "bench", unit="runs", quiet=quiet) as advance:
         for outcome in _outcomes(waiting, store, jobs, threads):
-            forecast.finished(outcome)
-            _keep(outcome, store, report)
+            _keep(outcome, store, tally)
             advance(1, f"{outcome.run.method} seed {outcome.run.seed}")
 
 
-def _keep(outcome: Outcome, store: Store, report: Report) -> None:
+def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
     if outcome.result is None:
         store.add_failure(outcome.run, outcome.error, outcome.details)
     else:
         store.add_result(outcome.run, outcome.result)
-        report.done += 1
+        tally.done += 1
 
 
 def _outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
-    """Yield outcomes as they come; after a worker has died, go on one by one to find out why."""
-    open_tasks = dict(waiting)
+    """Yield outcomes as they come; once a worker has died, go on one by one to find the run that did it."""
+    left = dict(waiting)
     try:
-        for outcome in _parallel(open_tasks.values(), store, jobs, threads):
-            del open_tasks[outcome.run.key]
+        for outcome in _attempt_all(left.values(), store, jobs, threads):
+            del left[outcome.run.key]
             yield outcome
     except BrokenProcessPool:
-        for task in open_tasks.values():
-            yield _alone(task, threads)
+        for task in left.values():
+            yield _attempt_alone(task, threads)
 
 
-def _parallel(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
-    # Asked when its turn comes: another bench on the same folder may have finished it meanwhile.
+def _attempt_all(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
+    # Checked when its turn comes: another bench on the same folder may have finished it meanwhile.
     waiting = (task for task in list(tasks) if not store.has(task.run.key))
-    calls = (delayed(attempt)(t.run, t.setting, threads) for t in waiting)
+    calls = (delayed(attempt)(task.run, task.experiment, threads) for task in waiting)
     return results(calls, jobs, ordered=False)
 
 
-def _alone(task: Task, threads: int) -> Outcome:
-    """Do a task in a process of its own, so that its death is known to be its own."""
+def _attempt_alone(task: Task, threads: int) -> Outcome:
+    """Do a task while no other runs, so that the death of its process is known to be its own."""
+    call = delayed(attempt)(task.run, task.experiment, threads)
+    outcome: Outcome
     try:
-        # Shut down afterwards: joblib must not find a pool that it has not made.
-        with get_reusable_executor(max_workers=1, **dependent()) as worker:
-            return worker.submit(attempt, task.run, task.setting, threads).result()
+        # One call in a pool of two: with n_jobs=1 joblib would run it in this process.
+        (outcome,) = results([call], n_jobs=2)
     except BrokenProcessPool as error:
         reason = "The process of this run was killed, most likely because memory ran out. Use fewer --jobs."
         return Outcome(task.run, error=reason, details=str(error))
+    return outcome
 
 
-def attempt(run: Run, setting: Setting, threads: int) -> Outcome:
-    """Do one run with so many threads; an error of the method becomes part of the outcome."""
+def attempt(run: Run, experiment: Experiment, threads: int) -> Outcome:
+    """Do one run with so many threads; an exception of the method becomes part of the outcome."""
     try:
-        # Folds of the same run one after the other: the runs are what is parallel, here or on a cluster.
+        # Runs are parallel, here or on a cluster; the folds within a run are not.
         with (
             threadpool_limits(threads),
             parallel_config("sequential"),
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            result = evaluate_run(setting, run.method, run.seed)
-        said = sorted({str(warning.message) for warning in caught})
-        return Outcome(run, {**result, "threads": threads, "warnings": said})
-    except Exception as error:  # whatever a method raises, the others go on
+            result = evaluate_run(experiment, run.method, run.seed)
+        texts = sorted({str(warning.message) for warning in caught})
+        return Outcome(run, {**result, "threads": threads, "warnings": texts})
+    except Exception as error:  # whatever a method raises, the other runs go on
         name = type(error).__name__
         return Outcome(run, error=f"{name}: {error}" if str(error) else name, details=traceback.format_exc())
-
-
-class Forecast:
-    """How long the rest takes: what a method took so far, else its usual cost at the speed seen so far."""
-
-    def __init__(self, waiting: dict[str, Task], jobs: int, store: Store) -> None:
-        self.waiting = dict(waiting)
-        self.jobs = jobs
-        self.seconds: dict[tuple[str, str], list[float]] = {}
-        self.speed = [0.0, 0.0]  # seconds spent, their usual cost
-        self._left: float | None = None
-        self._since = time.monotonic()
-        for key in {task.setting.key for task in waiting.values()}:
-            for result in store.results(key):
-                self._learn(key, result["method"], result["seconds"]["total"])
-        self._update()
-
-    def finished(self, outcome: Outcome) -> None:
-        """Take note of a run that has ended."""
-        task = self.waiting.pop(outcome.run.key)
-        if outcome.result is not None:
-            seconds = outcome.result["seconds"]["total"]
-            self._learn(task.setting.key, outcome.run.method, seconds)
-            self.speed = [self.speed[0] + seconds, self.speed[1] + task.cost]
-        self._update()
-
-    def _update(self) -> None:
-        expected = [self._expected(task) for task in self.waiting.values()]
-        known = [seconds for seconds in expected if seconds is not None]
-        self._left = max(sum(known) / self.jobs, max(known)) if known else None
-        self._since = time.monotonic()
-
-    def left(self) -> float | None:
-        """Return the seconds that are left, or None as long as nothing is known."""
-        if self._left is None:
-            return None
-        return max(0.0, self._left - (time.monotonic() - self._since))
-
-    def _learn(self, setting: str, method: str, seconds: float) -> None:
-        self.seconds.setdefault((setting, method), []).append(seconds)
-
-    def _expected(self, task: Task) -> float | None:
-        past = self.seconds.get((task.setting.key, task.run.method))
-        if past:
-            return sum(past) / len(past)
-        return self.speed[0] / self.speed[1] * task.cost if self.speed[1] else None

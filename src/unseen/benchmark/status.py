@@ -1,4 +1,4 @@
-"""What a run folder holds, in words, and whether it can be trusted."""
+"""What a run folder holds, in words, and what somebody needs to repeat a command."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any
 
 from unseen import __version__
-from unseen.benchmark.store import Failure, Store
+from unseen.benchmark.store import Command, Failure, Store
 
 
 def describe_store(store: Store) -> Iterator[str]:
-    """Yield lines for people: settings, finished runs by method, failures, the last command."""
+    """Yield lines for people: experiments, finished runs by method, failures, the last command."""
     store.check()
     with store.reading():
         yield from list(_lines(store))
@@ -21,12 +20,12 @@ def describe_store(store: Store) -> Iterator[str]:
 
 def _lines(store: Store) -> Iterator[str]:
     runs = store.runs()
-    for key, setting in store.settings().items():
+    for key, experiment in store.experiments().items():
         seeds: dict[str, list[int]] = {}
         for run, _ in runs:
-            if run.setting == key:
+            if run.experiment == key:
                 seeds.setdefault(run.method, []).append(run.seed)
-        yield f"{setting['name']}: {sum(map(len, seeds.values()))} runs finished"
+        yield f"{experiment['name']}: {sum(map(len, seeds.values()))} runs finished"
         for method, found in seeds.items():
             yield f"  {method:<10} seeds {', '.join(map(str, sorted(found)))}"
     for failure in store.failures():
@@ -42,8 +41,8 @@ def failure_line(failure: Failure) -> str:
     return f"failed: {failure.run.method} seed {failure.run.seed}: {failure.error}"
 
 
-def this_command(arguments: list[str]) -> dict[str, Any]:
-    """Return what somebody needs to do the same again: the command, the versions, the machine."""
+def this_command(arguments: list[str]) -> Command:
+    """Return what somebody needs to repeat a command: its arguments, the versions, the machine."""
     from threadpoolctl import threadpool_info
 
     packages = ("numpy", "scipy", "scikit-learn", "joblib")

@@ -1,15 +1,16 @@
 """The memory of a bench: one SQLite file in the run folder, one row per finished run.
 
 A run is keyed by a hash of everything that determines it, so a second bench finds what the first has done and
-repeats nothing. The write-ahead log lets readers look while a bench writes, and two benches share one folder:
-each row arrives whole or not at all, and the first result of a run stays.
+repeats nothing. The write-ahead log lets readers look while a bench writes, and two benches can share one
+folder: each run arrives whole or not at all, and the first result of a run stays.
 
-Tables (all documents are JSON text):
+The SQLite tables (documents are JSON text, described in ``unseen.benchmark.results``; an experiment is called
+"setting" in the file):
 
-settings  key, description    what was measured on (see unseen.benchmark.experiment)
-runs      key, setting, method, seed, result, digest, finished    (result: see unseen.benchmark.protocol)
+settings  key, description
+runs      key, setting, method, seed, result, digest, finished
 failures  key, setting, method, seed, error, details, happened    removed once the run succeeds
-commands  started, command         every command that wrote here: arguments, versions, machine
+commands  started, command    every command that wrote here: arguments, versions, machine
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, cast
 
+from unseen.benchmark.results import Description, RunResult
 from unseen.errors import UnseenError, one_line
 
 FILE_NAME = "runs.sqlite"
@@ -44,10 +46,10 @@ CREATE TABLE IF NOT EXISTS commands (started TEXT NOT NULL, command TEXT NOT NUL
 
 @dataclass(frozen=True)
 class Run:
-    """What names one run: its key, the setting it belongs to, the method and the seed."""
+    """What names one run: its key, the key of its experiment, the method and the seed."""
 
     key: str
-    setting: str
+    experiment: str
     method: str
     seed: int
 
@@ -62,7 +64,21 @@ class Failure:
     happened: str
 
 
-def fingerprint(document: Mapping[str, Any]) -> str:
+class Command(TypedDict):
+    """What somebody needs to repeat a command."""
+
+    arguments: list[str]
+    versions: dict[str, str]
+    machine: dict[str, str]
+
+
+class StoredCommand(Command):
+    """A command and the time it started."""
+
+    started: str
+
+
+def fingerprint(document: Mapping[str, object]) -> str:
     """Return a short hash of a JSON-able document; equal content gives an equal hash.
 
     >>> fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1})
@@ -79,16 +95,16 @@ class Store:
     folder : path
         The run folder; ``runs.sqlite`` lies in it.
     create : bool, default=False
-        Make the folder and the file when they are not there; otherwise their absence is an error.
+        Make the folder and the file if they do not exist; otherwise their absence is an error.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Store(folder, create=True) as store:
-    ...     store.add_setting("s", {"dataset": "digits"})
-    ...     store.add_result(Run("k", "s", "sae", 0), {"zsl": 1.0})
-    ...     store.results("s")
-    [{'zsl': 1.0}]
+    ...     store.add_experiment("e", {"dataset": "digits"})
+    ...     store.add_result(Run("k", "e", "sae", 0), {"seed": 0})
+    ...     store.results("e")
+    [{'seed': 0}]
     """
 
     def __init__(self, folder: str | Path, *, create: bool = False) -> None:
@@ -100,7 +116,7 @@ class Store:
             )
         with _user_errors(self.path):
             self.folder.mkdir(parents=True, exist_ok=True)
-            # joblib asks for the next task from a thread of its own: one lock, one connection
+            # joblib asks for the next task from its own thread, so one connection is shared under a lock
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -119,22 +135,22 @@ class Store:
 
     # ---- writing --------------------------------------------------------------------------------
 
-    def add_setting(self, key: str, description: Mapping[str, Any]) -> None:
-        """Remember what the runs of a setting are measured on; the first description stays."""
+    def add_experiment(self, key: str, description: Description) -> None:
+        """Keep the description of an experiment; the first one stays."""
         self._write(("INSERT OR IGNORE INTO settings VALUES (?, ?)", (key, _dump(description))))
 
-    def add_result(self, run: Run, result: Mapping[str, Any]) -> None:
-        """Keep the result of a finished run and forget its earlier failure; the first result stays."""
+    def add_result(self, run: Run, result: RunResult) -> None:
+        """Keep the result of a finished run and delete its earlier failure; the first result stays."""
         text = _dump(result)
-        row = (run.key, run.setting, run.method, run.seed, text, _digest(text), _now())
+        row = (run.key, run.experiment, run.method, run.seed, text, _digest(text), _now())
         self._write(
             ("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row),
             ("DELETE FROM failures WHERE key = ?", (run.key,)),
         )
 
     def add_failure(self, run: Run, error: str, details: str) -> None:
-        """Keep the error of a run, unless somebody has finished it meanwhile."""
-        row = (run.key, run.setting, run.method, run.seed, error, details, _now(), run.key)
+        """Keep the error of a run, unless another bench has finished it meanwhile."""
+        row = (run.key, run.experiment, run.method, run.seed, error, details, _now(), run.key)
         self._write(
             (
                 "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
@@ -143,14 +159,14 @@ class Store:
             )
         )
 
-    def add_command(self, command: Mapping[str, Any]) -> None:
-        """Keep what was asked, for the reader who wants to do it again."""
+    def add_command(self, command: Command) -> None:
+        """Keep a command, for readers who want to repeat it."""
         self._write(("INSERT INTO commands VALUES (?, ?)", (_now(), _dump(command))))
 
     # ---- reading --------------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, dict[str, Any]]:
-        """Return the description of every setting, by key, in the order they came."""
+    def experiments(self) -> dict[str, Description]:
+        """Return the description of every experiment by key, oldest first."""
         rows = self._read("SELECT key, description FROM settings ORDER BY rowid")
         with self.reading():
             return {key: json.loads(text) for key, text in rows}
@@ -159,12 +175,12 @@ class Store:
         """Return whether a run is finished."""
         return bool(self._read("SELECT 1 FROM runs WHERE key = ?", key))
 
-    def results(self, setting: str) -> list[dict[str, Any]]:
-        """Return the results of a setting, oldest first; a damaged row is an error."""
+    def results(self, experiment: str) -> list[RunResult]:
+        """Return the results of an experiment, oldest first; a damaged one is an error."""
         query = "SELECT key, result, digest FROM runs WHERE setting = ? ORDER BY rowid"
-        return [self._checked(*row) for row in self._read(query, setting)]
+        return [self._checked(*row) for row in self._read(query, experiment)]
 
-    def result(self, key: str) -> dict[str, Any]:
+    def result(self, key: str) -> RunResult:
         """Return the result of one finished run."""
         (row,) = self._read("SELECT key, result, digest FROM runs WHERE key = ?", key)
         return self._checked(*row)
@@ -175,15 +191,16 @@ class Store:
         return [(Run(*row[:4]), row[4]) for row in rows]
 
     def failures(self) -> list[Failure]:
-        """Return every run that has failed and not been finished since."""
+        """Return every run that failed and has not succeeded since."""
         query = "SELECT key, setting, method, seed, error, details, happened FROM failures ORDER BY rowid"
         return [Failure(Run(*row[:4]), *row[4:]) for row in self._read(query)]
 
-    def commands(self) -> list[dict[str, Any]]:
-        """Return every command that wrote here, oldest first, each with the time it ``started``."""
+    def commands(self) -> list[StoredCommand]:
+        """Return every command that wrote here, oldest first."""
         rows = self._read("SELECT started, command FROM commands ORDER BY rowid")
         with self.reading():
-            return [{"started": started, **json.loads(text)} for started, text in rows]
+            documents: list[tuple[str, Command]] = [(started, json.loads(text)) for started, text in rows]
+            return [{**command, "started": started} for started, command in documents]
 
     def check(self) -> None:
         """Refuse a damaged file: SQLite's own check, then the digest of every result."""
@@ -207,7 +224,7 @@ class Store:
                 f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = {_VERSION};COMMIT;"
             )
 
-    def _write(self, *statements: tuple[str, Iterable[Any]]) -> None:
+    def _write(self, *statements: tuple[str, Iterable[object]]) -> None:
         """Run statements as one transaction."""
         with _user_errors(self.path), self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -220,18 +237,18 @@ class Store:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def _read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with _user_errors(self.path), self._lock:
             return self._connection.execute(sql, values).fetchall()
 
-    def _checked(self, key: str, text: str, digest: str) -> dict[str, Any]:
+    def _checked(self, key: str, text: str, digest: str) -> RunResult:
         if not isinstance(text, str) or _digest(text) != digest:
             raise UnseenError(f"{self.path} is damaged: the result of run {key} is not what was stored.")
-        return json.loads(text)
+        return cast(RunResult, json.loads(text))
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Say that the file is damaged where what was read from it makes no sense."""
+        """Report a damaged file where a document read from it lacks what it should have."""
         try:
             yield
         except UnseenError:
@@ -243,11 +260,11 @@ class Store:
 
 @contextmanager
 def _user_errors(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with the file into one clear line."""
+    """Turn errors of the file into one clear line."""
     try:
         yield
     except sqlite3.ProgrammingError:
-        raise  # our own mistake
+        raise  # a mistake in this module
     except (sqlite3.DatabaseError, OSError, UnicodeDecodeError) as error:
         raise UnseenError(
             f"Cannot use {path}: {one_line(error)}. What is stored stays; make room or give another folder "
@@ -255,7 +272,7 @@ def _user_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _dump(document: Mapping[str, Any]) -> str:
+def _dump(document: Mapping[str, object]) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 

@@ -1,72 +1,57 @@
-"""From runs to one document per setting: means and standard deviations over the seeds.
-
-The document is what ``unseen bench --json`` prints::
-
-    {"dataset", "setting": description, "methods": {NAME: {
-        "zsl": {"per_class": {"mean", "std"}, "per_sample": ...},
-        "gzsl": {"none" | "calibrated" | "calibrated+lambda":
-                 {"H" | "U" | "S": {"per_class": ..., "per_sample": ...}}},
-        "ausuc": {"per_class": ..., "per_sample": ...},
-        "regret": {"calibrated" | "calibrated+lambda": {"mean", "std"}},
-        "params_zsl", "params_gzsl" (of the first seed), "gamma" (mean), "seconds" (sum over the seeds),
-        "runs": [what each seed gave]}}}
-
-The standard deviation is that of the runs themselves (divided by their number), 0 for a single run.
-"""
+"""From runs to one document per experiment: means and standard deviations over the seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
-from typing import Any
+from typing import cast
 
+from unseen.benchmark.results import (
+    AVERAGINGS,
+    CALIBRATIONS,
+    Averaging,
+    Description,
+    MethodSummary,
+    RunResult,
+    RunSummary,
+    Spread,
+    Summary,
+)
 from unseen.benchmark.store import Run, Store
 from unseen.methods import METHODS
 
-# what a run says about itself in the summary; the rest (curves, classes, ...) stays in the store
-_RUN_FIELDS = (
-    "seed",
-    "version",
-    "zsl",
-    "gzsl",
-    "ausuc",
-    "params_zsl",
-    "params_gzsl",
-    "gamma_zsl",
-    "gamma",
-    "regret",
-    "seconds",
-)
 
+def summarize(description: Description, results: Iterable[RunResult]) -> Summary:
+    """Return the document for one experiment from the results of its runs.
 
-def summarise(description: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the document for one setting from the results of its runs (see the module's text).
-
-    Of a method and seed that ran twice (with two versions, or two grids) the later result counts.
+    Where a method ran twice with the same seed (by two versions, or with two grids), the later result counts.
     """
     latest = {(run["method"], run["seed"]): run for run in results}
     runs = sorted(latest.values(), key=lambda run: run["seed"])
-    names = sorted({run["method"] for run in runs}, key=_paper_order)
+    names = sorted({run["method"] for run in runs}, key=_registry_order)
+    described = {name: value for name, value in description.items() if name != "class_counts"}
     return {
         "dataset": description["dataset"],
-        "setting": {k: v for k, v in description.items() if k != "class_counts"},
-        "methods": {name: _method([run for run in runs if run["method"] == name]) for name in names},
+        "setting": cast(Description, described),
+        "methods": {
+            name: _summarize_method([run for run in runs if run["method"] == name]) for name in names
+        },
     }
 
 
-def summaries(store: Store, runs: Iterable[Run] | None = None) -> list[dict[str, Any]]:
-    """Return one document per setting that has results: of all runs in a store, or of those named."""
+def summarize_store(store: Store, runs: Iterable[Run] | None = None) -> list[Summary]:
+    """Return one summary per experiment that has results: of all runs in a store, or of those given."""
     chosen = [run for run, _ in store.runs()] if runs is None else [r for r in runs if store.has(r.key)]
-    results: dict[str, list[dict[str, Any]]] = {}
+    results: dict[str, list[RunResult]] = {}
     for run in chosen:
-        results.setdefault(run.setting, []).append(store.result(run.key))
-    settings = store.settings()
+        results.setdefault(run.experiment, []).append(store.result(run.key))
+    descriptions = store.experiments()
     with store.reading():
-        return [summarise(settings[key], found) for key, found in results.items()]
+        return [summarize(descriptions[key], found) for key, found in results.items()]
 
 
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """Return {"mean", "std"}.
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean and standard deviation.
 
     >>> spread([1.0, 3.0])
     {'mean': 2.0, 'std': 1.0}
@@ -74,26 +59,48 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"mean": fmean(values), "std": pstdev(values)}
 
 
-def _method(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _summarize_method(runs: Sequence[RunResult]) -> MethodSummary:
     first = runs[0]
     return {
-        **{part: _spread_tree([run[part] for run in runs]) for part in ("zsl", "gzsl", "ausuc")},
-        "regret": {name: spread([run["regret"][name]["loss"] for run in runs]) for name in first["regret"]},
+        "zsl": _spreads([run["zsl"] for run in runs]),
+        "gzsl": {
+            step: {
+                letter: _spreads([run["gzsl"][step][letter] for run in runs])
+                for letter in first["gzsl"][step]
+            }
+            for step in CALIBRATIONS
+        },
+        "ausuc": _spreads([run["ausuc"] for run in runs]),
+        "regret": {step: spread([run["regret"][step]["loss"] for run in runs]) for step in first["regret"]},
         "params_zsl": first["params_zsl"],
         "params_gzsl": first["params_gzsl"],
         "gamma": fmean(run["gamma"] for run in runs),
         "seconds": round(sum(run["seconds"]["total"] for run in runs), 3),
-        "runs": [{field: run[field] for field in _RUN_FIELDS} for run in runs],
+        "runs": [_summarize_run(run) for run in runs],
     }
 
 
-def _spread_tree(trees: Sequence[Any]) -> dict[str, Any]:
-    """Replace the numbers of equally built trees by their mean and standard deviation."""
-    if isinstance(trees[0], Mapping):
-        return {key: _spread_tree([tree[key] for tree in trees]) for key in trees[0]}
-    return spread(trees)
+def _spreads(values: Sequence[dict[Averaging, float]]) -> dict[Averaging, Spread]:
+    return {averaging: spread([value[averaging] for value in values]) for averaging in AVERAGINGS}
 
 
-def _paper_order(name: str) -> tuple[int, str]:
+def _summarize_run(run: RunResult) -> RunSummary:
+    """Leave curves, classes and the like to the store."""
+    return {
+        "seed": run["seed"],
+        "version": run["version"],
+        "zsl": run["zsl"],
+        "gzsl": run["gzsl"],
+        "ausuc": run["ausuc"],
+        "params_zsl": run["params_zsl"],
+        "params_gzsl": run["params_gzsl"],
+        "gamma_zsl": run["gamma_zsl"],
+        "gamma": run["gamma"],
+        "regret": run["regret"],
+        "seconds": run["seconds"],
+    }
+
+
+def _registry_order(name: str) -> tuple[int, str]:
     known = list(METHODS)
     return (known.index(name) if name in METHODS else len(known), name)

@@ -1,13 +1,14 @@
-"""Trust, but verify: compute stored runs again and compare every number."""
+"""Compute stored runs again and compare every number."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from unseen import __version__
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
+from unseen.benchmark.results import Description, RunResult
 from unseen.benchmark.runner import attempt
 from unseen.benchmark.store import Run, Store
 from unseen.errors import UnseenError
@@ -18,7 +19,7 @@ _IGNORED = ("seconds", "version", "threads")
 
 
 class Check(NamedTuple):
-    """A run that was computed again, and what was not the same."""
+    """A run that was computed again, and a line for every difference."""
 
     run: Run
     differences: list[str]
@@ -29,8 +30,8 @@ def verify(
 ) -> Iterator[Check]:
     """Check the whole store, then compute a random sample of its runs again and yield what differs.
 
-    Only runs of ``methods`` are repeated: a method of the form module:Class is code, and a store that came
-    from elsewhere must not choose what code to run.
+    Only runs of ``methods`` are repeated: a method of the form module:Class is code, and a store from
+    elsewhere must not choose which code runs here.
     """
     store.check()
     stored = [run for run, _ in store.runs()]
@@ -39,30 +40,37 @@ def verify(
         others = ", ".join(sorted({run.method for run in stored}))
         hint = f"of these methods. Name what you trust with --methods: {others}" if others else "to verify"
         raise UnseenError(f"{store.folder} holds no finished run {hint}.")
-    descriptions = store.settings()
-    settings: dict[str, Setting] = {}
+    descriptions = store.experiments()
+    experiments: dict[str, Experiment] = {}
     for run in random.Random(seed).sample(runs, min(sample, len(runs))):
-        if run.setting not in settings:
-            settings[run.setting] = load_again(run.setting, descriptions[run.setting])
-        yield Check(run, check_run(run, store.result(run.key), settings[run.setting]))
+        if run.experiment not in experiments:
+            experiments[run.experiment] = load_again(run.experiment, descriptions[run.experiment])
+        yield Check(run, check_run(run, store.result(run.key), experiments[run.experiment]))
 
 
-def load_again(key: str, description: dict[str, Any]) -> Setting:
-    """Load the data of a stored setting; data that has changed since is refused."""
-    names = ("features", "split_dir", "split_rule", "gamma", "prototypes", "unseen_classes")
-    setting = Setting.load(description["source"], **{name: description[name] for name in names})
-    if setting.key != key:
+def load_again(key: str, description: Description) -> Experiment:
+    """Load the data of a stored experiment; data that has changed since is refused."""
+    experiment = Experiment.load(
+        description["source"],
+        features=description["features"],
+        split_dir=description["split_dir"],
+        split_rule=description["split_rule"],
+        gamma=description["gamma"],
+        prototypes=description["prototypes"],
+        unseen_classes=description["unseen_classes"],
+    )
+    if experiment.key != key:
         raise UnseenError(
-            f"{description['source']} is not the data of the stored runs any more: checksum "
-            f"{setting.dataset.checksum}, stored {description['checksum']}; split "
-            f"{setting.description['split_checksum']}, stored {description['split_checksum']}."
+            f"{description['source']} is no longer the data of the stored runs: checksum "
+            f"{experiment.dataset.checksum}, stored {description['checksum']}; split "
+            f"{experiment.description['split_checksum']}, stored {description['split_checksum']}."
         )
-    return setting
+    return experiment
 
 
-def check_run(run: Run, stored: dict[str, Any], setting: Setting) -> list[str]:
+def check_run(run: Run, stored: RunResult, experiment: Experiment) -> list[str]:
     """Return the differences between a stored result and the same run now, as lines for people."""
-    outcome = attempt(run, setting, stored["threads"])
+    outcome = attempt(run, experiment, stored["threads"])
     if outcome.result is None:
         return [f"now it fails: {outcome.error}"]
     found = [line for line in differences(stored, outcome.result) if not line.startswith(_IGNORED)]
@@ -71,7 +79,7 @@ def check_run(run: Run, stored: dict[str, Any], setting: Setting) -> list[str]:
     return found
 
 
-def differences(stored: Any, now: Any, path: str = "") -> Iterator[str]:
+def differences(stored: object, now: object, path: str = "") -> Iterator[str]:
     """Yield a line for every leaf that two documents do not share.
 
     >>> list(differences({"a": [1, 2.0]}, {"a": [1, 2.5]}))
@@ -81,13 +89,13 @@ def differences(stored: Any, now: Any, path: str = "") -> Iterator[str]:
         if stored != now:
             yield f"{path}: stored {stored!r}, now {now!r}"
         return
-    names = stored.keys() | now.keys() if isinstance(stored, dict) else range(max(len(stored), len(now)))
-    for name in sorted(names):
-        pair = (_get(stored, name), _get(now, name))
-        yield from differences(*pair, path=f"{path}.{name}" if path else str(name))
+    old, new = _members(stored), _members(now)
+    for name in [*old, *(name for name in new if name not in old)]:
+        yield from differences(old.get(name), new.get(name), path=f"{path}.{name}" if path else name)
 
 
-def _get(document: Any, name: Any) -> Any:
-    if isinstance(document, dict):
-        return document.get(name)
-    return document[name] if name < len(document) else None
+def _members(document: object) -> dict[str, object]:
+    """Return the entries of a dict or list by name or position."""
+    if isinstance(document, Mapping):
+        return {str(name): value for name, value in document.items()}
+    return {str(i): value for i, value in enumerate(document)} if isinstance(document, Sequence) else {}

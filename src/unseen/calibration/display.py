@@ -10,7 +10,7 @@ import numpy as np
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.display import Display, data_frame
 
-_SHOWN = 20  # points per percent in a figure: more would only enlarge its file
+_SEGMENTS = 4000  # of a curve that a figure can show: more would only make its file larger
 
 
 class Point(Protocol):
@@ -109,11 +109,16 @@ class SeenUnseenDisplay(Display):
         )
 
 
-def visible_segments(curve: Curve) -> IndexArray:
-    """Return the segments that a figure can show apart; all segments of a small curve."""
+def visible_segments(curve: Curve, limit: int = _SEGMENTS) -> IndexArray:
+    """Return the segments that differ visibly from the one before, at most about ``limit``.
+
+    Along a curve both accuracies go one way. So a grid with limit / 2 steps from 0 to 100 % in each direction
+    is crossed at most ``limit`` times. A curve with fewer segments keeps all of them.
+    """
     n = len(curve.h_curve)
-    if n <= 100 * _SHOWN:
+    if n <= limit:
         return np.arange(n)
-    cell = np.floor(_SHOWN * np.column_stack([curve.unseen_curve, curve.seen_curve]))  # (segments, 2)
+    accuracies = np.column_stack([curve.unseen_curve, curve.seen_curve])  # (segments, 2)
+    cell = np.floor(accuracies * limit / 200)
     changed = np.append(True, (np.diff(cell, axis=0) != 0).any(axis=1))
     return np.flatnonzero(changed)

@@ -1,4 +1,4 @@
-"""``unseen bench``: the paper's tables for a data set, from one command that can be interrupted."""
+"""``unseen bench``: the paper's tables for a data set, by a command that can be interrupted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ import click
 from unseen.cli._signals import stoppable
 
 if TYPE_CHECKING:
-    from unseen.benchmark.experiment import Setting
-    from unseen.benchmark.runner import Report, Task
+    from rich.console import Console
+
+    from unseen.benchmark.experiment import Experiment
+    from unseen.benchmark.runner import Tally, Task
+    from unseen.benchmark.store import Store
 
 
 def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
@@ -42,14 +45,14 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 )
 @click.option("--split-rule", default="official", show_default=True, help="official, paper, or a CSV file.")
 @click.option(
-    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs of methods that draw lots."
+    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs of stochastic methods."
 )
 @click.option(
     "--gamma",
     type=click.Choice(["paper", "transfer"]),
     default="paper",
     show_default=True,
-    help="How gamma gets from the folds to the test.",
+    help="How gamma is carried from the folds to the test.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time. [default: one per processor]")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each run.")
@@ -105,6 +108,7 @@ def command(
     several to run them all. Every finished run is stored in the run folder at once: the same command again
     continues where the last one stopped.
     """
+    from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store
 
@@ -112,7 +116,7 @@ def command(
         print_verification(verified, method_names(methods))
         return
     if jobs and cluster:
-        raise click.UsageError("--jobs counts processes here; on a --cluster its workers decide. Give one.")
+        raise click.UsageError("--jobs and --cluster are mutually exclusive.")
     combinations = product(data or ("digits",), features.split(","), split_dir or (None,))
     common: dict[str, Any] = {
         "split_rule": split_rule,
@@ -120,19 +124,22 @@ def command(
         "prototypes": prototypes,
         "unseen_classes": unseen_classes,
     }
-    settings = [load_setting(*chosen, **common) for chosen in combinations]
-    tasks = plan(settings, method_names(methods), seeds)
-    folder = out or default_folder(settings)
+    experiments = [
+        Experiment.load(source, features=name, split_dir=folder, **common)
+        for source, name, folder in combinations
+    ]
+    tasks = plan(experiments, method_names(methods), seeds)
+    folder = out or default_folder(experiments)
     with Store(folder, create=True) as store:
         remember_command(store)
         with stoppable(lambda: stored_so_far(store, tasks, folder)):
-            report = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet, cluster=cluster)
+            tally = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet, cluster=cluster)
         print_results(store, tasks, as_json, style)
-    print_report(report, folder, len(tasks), quiet)
+    print_tally(tally, folder, len(tasks), quiet)
 
 
 def print_verification(folder: Path, methods: Sequence[str]) -> None:
-    """Compute a random sample of stored runs again; a difference ends the command with exit code 1."""
+    """Compute a random sample of stored runs again; any difference makes the exit code 1."""
     from unseen.benchmark.store import Store
     from unseen.benchmark.verify import verify
 
@@ -149,13 +156,6 @@ def print_verification(folder: Path, methods: Sequence[str]) -> None:
         sys.exit(1)
 
 
-def load_setting(source: str, features: str, split_dir: str | None, **common: Any) -> Setting:
-    """Load a data set with one of its feature files and one of its splits."""
-    from unseen.benchmark.experiment import Setting
-
-    return Setting.load(source, features=features, split_dir=split_dir, **common)
-
-
 def method_names(methods: str | None) -> list[str]:
     """Return the methods asked for; an unknown one is refused before anything runs."""
     from unseen.methods import METHODS, find_method
@@ -166,29 +166,30 @@ def method_names(methods: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def default_folder(settings: Sequence[Setting]) -> Path:
+def default_folder(experiments: Sequence[Experiment]) -> Path:
     """Return runs/<data sets>-<splits>."""
-    described = [setting.description for setting in settings]
-    words = [d["dataset"] for d in described] + [d["published"]["split"] for d in described if d["published"]]
+    words = [experiment.dataset.name for experiment in experiments]
+    words += [experiment.published.split for experiment in experiments if experiment.published]
     return Path("runs", "-".join(dict.fromkeys(words)))
 
 
-def remember_command(store: Any) -> None:
-    """Store the command line, for "how to reproduce"."""
+def remember_command(store: Store) -> None:
+    """Store the command line, so that the report can say how to repeat it."""
     from unseen.benchmark.status import this_command
 
     store.add_command(this_command(sys.argv[1:]))
 
 
-def print_results(store: Any, tasks: Sequence[Task], as_json: bool, style: str) -> None:
-    """Print what the tasks gave to stdout: one object per setting, or tables."""
-    from unseen.benchmark.summary import summaries
+def print_results(store: Store, tasks: Sequence[Task], as_json: bool, style: str) -> None:
+    """Print the results to stdout: one object per experiment, or tables."""
+    from unseen.benchmark.summary import summarize_store
 
-    found = summaries(store, [task.run for task in tasks])
+    found = summarize_store(store, [task.run for task in tasks])
     if as_json:
         click.echo(json.dumps(found[0] if len(found) == 1 else {"settings": found}))
         return
-    from unseen.benchmark.tables import FORMATS, paper_tables, print_tables, regret_table
+    from unseen.benchmark.formats import FORMATS, print_tables
+    from unseen.benchmark.tables import paper_tables, regret_table
 
     tables = [table for summary in found for table in [*paper_tables(summary), regret_table(summary)]]
     if style == "table":
@@ -197,30 +198,30 @@ def print_results(store: Any, tasks: Sequence[Task], as_json: bool, style: str) 
         click.echo(FORMATS[style](tables), nl=False)
 
 
-def stdout_console() -> Any:
+def stdout_console() -> Console:
     """Return a rich console on stdout; a file gets lines as long as they need to be."""
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
 
 
-def stored_so_far(store: Any, tasks: Sequence[Task], folder: Path) -> str:
+def stored_so_far(store: Store, tasks: Sequence[Task], folder: Path) -> str:
     """Say what an interrupted bench leaves behind."""
     stored = sum(store.has(task.run.key) for task in tasks)
     return f"{stored} of {len(tasks)} runs are stored in {folder}; the same command continues."
 
 
-def print_report(report: Report, folder: Path, total: int, quiet: bool) -> None:
-    """Say on stderr what was done; failures end the command with exit code 1."""
+def print_tally(tally: Tally, folder: Path, total: int, quiet: bool) -> None:
+    """Say on stderr what was done; any failure makes the exit code 1."""
     from unseen.benchmark.status import failure_line
 
     if not quiet:
-        text = f"{report.done} runs done now, {report.found} found; stored in {folder}"
+        text = f"{tally.done} runs done now, {tally.found} found; stored in {folder}"
         click.echo(f"{text}. Next: unseen report {folder} --html {folder / 'report.html'}", err=True)
-    for failure in report.failures:
+    for failure in tally.failures:
         click.echo(failure_line(failure), err=True)
-    if report.failures:
+    if tally.failures:
         click.echo(
-            f"{len(report.failures)} of {total} runs failed; the same command tries them again.", err=True
+            f"{len(tally.failures)} of {total} runs failed; the same command tries them again.", err=True
         )
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""``unseen report``: a finished bench as one page to read, show and keep."""
+"""``unseen report``: the results of a bench as one page to read, share and keep."""
 
 from __future__ import annotations
 

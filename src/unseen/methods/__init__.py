@@ -99,3 +99,13 @@ def find_method(name: str) -> type[ZeroShotClassifier]:
     except (ImportError, AttributeError) as error:
         raise UnseenError(f"Cannot load method {name!r}: {error}.") from error
     return found
+
+
+def make_method(name: str, prototypes: object, seed: int) -> ZeroShotClassifier:
+    """Return the unfitted method, with the seed where it is stochastic.
+
+    >>> make_method("sje", None, 3).random_state
+    3
+    """
+    found = find_method(name)
+    return found(prototypes, random_state=seed) if found.stochastic else found(prototypes)

@@ -1,4 +1,4 @@
-"""The report of a bench: stored runs -> a plain dict -> a template -> one standalone page."""
+"""The report of a bench: stored runs -> a plain document -> templates -> one standalone page."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from unseen.report.page import render_page
 def write_report(run: str | os.PathLike[str], html: str | os.PathLike[str] | None = None) -> Path:
     """Write everything that a run folder holds as one HTML file, and return its path.
 
-    The page needs no network and no other file. Parameters: the run folder of a bench, and where to write
-    (``report.html`` in the run folder unless told).
+    The page needs no network and no other file.
+
+    Parameters
+    ----------
+    run : path
+        The run folder of a bench.
+    html : path, optional
+        Where to write; by default ``report.html`` in the run folder.
     """
     with Store(run := Path(run)) as store:
         page = render_page(make_document(store))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from importlib import resources
-from typing import Any
 
-import numpy as np
-
-from unseen.calibration.display import SeenUnseenDisplay, visible_segments
+from unseen.calibration.display import SeenUnseenDisplay
 from unseen.errors import need_extra
+from unseen.report.figures import ThinCurve, thin_curve
 from unseen.report.page import script_json
 
 
@@ -27,15 +25,15 @@ def render_curve_page(display: SeenUnseenDisplay, title: str = "Seen and unseen 
     )
 
 
-def _page_data(display: SeenUnseenDisplay) -> dict[str, Any]:
-    curve, shown = display.curve, visible_segments(display.curve)
-    shown = shown[np.isfinite(curve.gammas[shown])]
-    return {
-        "breakpoints": curve.breakpoints[shown[1:] - 1].tolist(),
-        "gammas": curve.gammas[shown].tolist(),
-        "unseen": curve.unseen_curve[shown].tolist(),
-        "seen": curve.seen_curve[shown].tolist(),
-        "h": curve.h_curve[shown].tolist(),
-        "chosen": display.chosen.gamma,
-        "ausuc": curve.ausuc,
-    }
+class CurveData(ThinCurve):
+    """What the page's script needs."""
+
+    h: list[float]
+    chosen: float
+    ausuc: float
+
+
+def _page_data(display: SeenUnseenDisplay) -> CurveData:
+    curve = thin_curve(display.curve, [0.0, display.chosen.gamma], 4000)
+    h = [display.curve.at(gamma)[2] for gamma in curve["gammas"]]
+    return {**curve, "h": h, "chosen": display.chosen.gamma, "ausuc": display.curve.ausuc}

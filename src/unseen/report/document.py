@@ -1,83 +1,169 @@
-"""The first step of a report: stored runs -> one plain, JSON-able dict with everything the page shows.
-
-title, finished, version   what the page is called, when the last run ended, which unseen ran it
-settings                   one part per setting (data, features, split): see ``setting_part``
-commands, versions, machine, failures    for the reader who wants to do it again
-"""
+"""The first step of a report: stored runs -> one plain document with everything that the page shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from shlex import join
+from typing import TypedDict
 
-from unseen.benchmark import CALIBRATIONS
+from unseen.benchmark.results import (
+    CALIBRATIONS,
+    AttributeErrors,
+    Calibration,
+    ClassTable,
+    Description,
+    MethodSummary,
+    RunResult,
+    Spread,
+)
 from unseen.benchmark.status import failure_line
 from unseen.benchmark.store import Store
-from unseen.benchmark.summary import summarise
+from unseen.benchmark.summary import summarize
 from unseen.benchmark.tables import paper_tables
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
-from unseen.report.figures import explorer, selection_figure, split_figure
-from unseen.report.tables import choice_table, fold_table, method_name, result_table
+from unseen.report.figures import (
+    Explorer,
+    SelectionFigure,
+    SplitFigure,
+    make_explorer,
+    selection_figure,
+    split_figure,
+)
+from unseen.report.page_tables import (
+    ChoiceRow,
+    FoldRow,
+    PageTable,
+    choice_table,
+    fold_table,
+    method_title,
+    result_table,
+)
 
 # Segments of curves in the whole page: each is about 50 bytes, and the page has to stay below 6 MB.
 _SEGMENTS = 40_000
 
 
-def make_document(store: Store) -> dict[str, Any]:
-    """Return all that the page shows, as described at the top of this module."""
-    found = {key: (setting, store.results(key)) for key, setting in store.settings().items()}
-    found = {key: part for key, part in found.items() if part[1]}
+class Answer(TypedDict):
+    """What the reader came for: the best method and what calibration did to it, and to all."""
+
+    best: str
+    name: str
+    h: Spread
+    before: float
+    gain: float
+    unseen: float
+    seen: float
+    zsl: float
+    runs: int
+    next: str | None
+    next_h: float | None
+    mean_before: float
+    mean_after: float
+
+
+class MethodPart(TypedDict):
+    """One method: the mean of its runs, and its first run in detail."""
+
+    id: str
+    name: str
+    color: str
+    steps: dict[Calibration, Spread]
+    runs: int
+    seed: int
+    explorer: Explorer
+    selection: SelectionFigure | None
+    classes: ClassTable
+
+
+class Classes(TypedDict):
+    """The names of the classes, and 0 or 1 for unseen."""
+
+    names: list[str]
+    unseen: list[int]
+
+
+class ExperimentPart(TypedDict):
+    """What the page shows of one experiment."""
+
+    name: str
+    answer: Answer
+    methods: list[MethodPart]
+    tables: list[PageTable]
+    choices: list[ChoiceRow]
+    warnings: list[str]
+    attribute_error: AttributeErrors | None
+    data: list[tuple[str, str]]
+    classes: Classes
+    folds: list[FoldRow]
+    splits: SplitFigure
+
+
+class Document(TypedDict):
+    """The whole page: its experiments, and what a reader needs to repeat them."""
+
+    title: str
+    finished: str  # when the last run ended
+    experiments: list[ExperimentPart]
+    commands: list[str]
+    versions: dict[str, str]
+    machine: dict[str, str]
+    failures: list[str]
+
+
+def make_document(store: Store) -> Document:
+    """Return all that the page shows of a store."""
+    stored = {key: (experiment, store.results(key)) for key, experiment in store.experiments().items()}
+    found = [part for part in stored.values() if part[1]]
     if not found:
         raise UnseenError(f"{store.folder} holds no finished run yet. Run: unseen bench --out {store.folder}")
-    curves = sum(len({run["method"] for run in runs}) for _, runs in found.values())
+    curves = sum(len({run["method"] for run in runs}) for _, runs in found)
     commands = store.commands()
-    last = commands[-1] if commands else {}
-    names = [setting["name"] for setting, _ in found.values()]
+    names = [experiment["name"] for experiment, _ in found]
     return {
-        "title": " · ".join(names) if len(names) < 4 else f"{len(names)} settings",
+        "title": " · ".join(names) if len(names) < 4 else f"{len(names)} experiments",
         "finished": store.runs()[-1][1],
-        "settings": [setting_part(*part, limit=max(100, _SEGMENTS // curves)) for part in found.values()],
-        "commands": list(dict.fromkeys("unseen " + _shell(command["arguments"]) for command in commands)),
-        "versions": last.get("versions", {}),
-        "machine": last.get("machine", {}),
+        "experiments": [describe_experiment(*part, limit=max(100, _SEGMENTS // curves)) for part in found],
+        "commands": list(dict.fromkeys("unseen " + join(command["arguments"]) for command in commands)),
+        "versions": commands[-1]["versions"] if commands else {},
+        "machine": commands[-1]["machine"] if commands else {},
         "failures": [failure_line(failure) for failure in store.failures()],
     }
 
 
-def setting_part(setting: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], limit: int) -> dict[str, Any]:
-    """Return what the page shows of one setting: answer, tables, a part per method, data, splits."""
-    summary = summarise(setting, runs)
+def describe_experiment(experiment: Description, runs: Sequence[RunResult], limit: int) -> ExperimentPart:
+    """Return what the page shows of one experiment, with at most ``limit`` segments per curve."""
+    summary = summarize(experiment, runs)
     methods = summary["methods"]
     first = {name: _first_run(name, runs) for name in methods}
     return {
-        "name": setting["name"],
+        "name": experiment["name"],
         "answer": answer(methods),
-        "methods": [method_part(name, method, first[name], limit) for name, method in methods.items()],
+        "methods": [describe_results(name, method, first[name], limit) for name, method in methods.items()],
         "tables": [result_table(table) for table in paper_tables(summary)],
         "choices": choice_table(methods),
         "warnings": run_warnings(runs),
         "attribute_error": next(
             (run["attribute_error"] for run in first.values() if run["attribute_error"]), None
         ),
-        "data": data_facts(setting),
-        "classes": {"names": setting["class_names"], "unseen": setting["unseen"]},
-        "folds": fold_table(setting),
-        "splits": split_figure(setting),
+        "data": data_facts(experiment),
+        "classes": {"names": experiment["class_names"], "unseen": experiment["unseen"]},
+        "folds": fold_table(experiment),
+        "splits": split_figure(experiment),
     }
 
 
-def _first_run(method: str, runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the run of the smallest seed; of several with that seed the latest, as the tables do."""
+def _first_run(method: str, runs: Sequence[RunResult]) -> RunResult:
+    """Return the run of the smallest seed; of several with that seed the latest, as in the tables."""
     mine = [run for run in runs if run["method"] == method]
     seed = min(run["seed"] for run in mine)
     return [run for run in mine if run["seed"] == seed][-1]
 
 
-def answer(methods: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the reader came for: the best method and what calibration did to it, and to all."""
+def answer(methods: Mapping[str, MethodSummary]) -> Answer:
+    """Return the best method and what calibration gained."""
 
-    def harmonic(name: str, step: str) -> dict[str, float]:
+    def harmonic(name: str, step: Calibration) -> Spread:
         return methods[name]["gzsl"][step]["H"]["per_class"]
 
     before, after = CALIBRATIONS[0], CALIBRATIONS[-1]
@@ -88,7 +174,7 @@ def answer(methods: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         "best": best,
-        "name": method_name(best),
+        "name": method_title(best),
         "h": harmonic(best, after),
         "before": harmonic(best, before)["mean"],
         "gain": harmonic(best, after)["mean"] - harmonic(best, before)["mean"],
@@ -96,62 +182,57 @@ def answer(methods: Mapping[str, Any]) -> dict[str, Any]:
         "seen": point["S"]["per_class"]["mean"],
         "zsl": methods[best]["zsl"]["per_class"]["mean"],
         "runs": len(methods[best]["runs"]),
-        "next": method_name(order[1]) if len(order) > 1 else None,
+        "next": method_title(order[1]) if len(order) > 1 else None,
         "next_h": harmonic(order[1], after)["mean"] if len(order) > 1 else None,
         "mean_before": means[before],
         "mean_after": means[after],
     }
 
 
-def method_part(name: str, method: Mapping[str, Any], run: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """Return what the page shows of one method: the mean of its runs, and its first run in detail."""
+def describe_results(name: str, method: MethodSummary, run: RunResult, limit: int) -> MethodPart:
+    """Return what the page shows of one method."""
     return {
         "id": name,
-        "name": method_name(name),
+        "name": method_title(name),
         "color": describe_method(name).color,
         "steps": {step: method["gzsl"][step]["H"]["per_class"] for step in CALIBRATIONS},
         "runs": len(method["runs"]),
         "seed": run["seed"],
-        "explorer": explorer(run, limit),
+        "explorer": make_explorer(run, limit),
         "selection": selection_figure(run),
-        "classes": class_part(run["classes"]),
+        "classes": round_accuracies(run["classes"]),
     }
 
 
-def class_part(classes: Mapping[str, Any]) -> dict[str, Any]:
+def round_accuracies(classes: ClassTable) -> ClassTable:
     """Return accuracy and confusion of each class, as precise as they are shown."""
     return {
-        name: [round(value, 1) if isinstance(value, float) else value for value in values]
-        for name, values in classes.items()
+        **classes,
+        "accuracy": [None if value is None else round(value, 1) for value in classes["accuracy"]],
+        "confused": [None if value is None else round(value, 1) for value in classes["confused"]],
     }
 
 
-def run_warnings(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what was warned of, each text once with its method."""
-    found = (f"{method_name(run['method'])}: {text}" for run in runs for text in run.get("warnings", ()))
+def run_warnings(runs: Sequence[RunResult]) -> list[str]:
+    """Return all warnings, each text once with its method."""
+    found = (f"{method_title(run['method'])}: {text}" for run in runs for text in run["warnings"])
     return list(dict.fromkeys(found))
 
 
-def data_facts(setting: Mapping[str, Any]) -> list[tuple[str, str]]:
+def data_facts(experiment: Description) -> list[tuple[str, str]]:
     """Return the description of the data as (name, value) in the order people ask."""
-    counts = setting["counts"]
+    counts, n_unseen = experiment["counts"], experiment["n_unseen_classes"]
     facts = [
-        ("Data", setting["source"]),
-        ("Samples", f"{setting['n_samples']:,}"),
-        ("Features", f"{setting['n_features']:,} numbers per sample"),
-        ("Class descriptions", f"{setting['n_attributes']:,} numbers per class"),
-        ("Classes", f"{setting['n_classes']:,}, of which {setting['n_unseen_classes']:,} unseen in training"),
+        ("Data", experiment["source"]),
+        ("Samples", f"{experiment['n_samples']:,}"),
+        ("Features", f"{experiment['n_features']:,} numbers per sample"),
+        ("Class descriptions", f"{experiment['n_attributes']:,} numbers per class"),
+        ("Classes", f"{experiment['n_classes']:,}, of which {n_unseen:,} unseen in training"),
         ("Training samples", f"{counts['train']:,}"),
         ("Test samples", f"{counts['test_seen']:,} of seen, {counts['test_unseen']:,} of unseen classes"),
-        ("Split rule", setting["split_rule"]),
-        ("Gamma carried over", {"paper": "as the folds gave it"}.get(setting["gamma"], setting["gamma"])),
-        ("Split folder", setting["split_dir"]),
-        ("Checksums", f"data {setting['checksum']}, split {setting['split_checksum']}"),
+        ("Split rule", experiment["split_rule"]),
+        ("Rule for gamma", {"paper": "as chosen on the folds"}.get(experiment["gamma"], experiment["gamma"])),
+        ("Split folder", experiment["split_dir"]),
+        ("Checksums", f"data {experiment['checksum']}, split {experiment['split_checksum']}"),
     ]
     return [(name, value) for name, value in facts if value]
-
-
-def _shell(arguments: Sequence[str]) -> str:
-    from shlex import join
-
-    return join(arguments)

@@ -1,8 +1,8 @@
-"""The second step of a report: the dict goes through the templates into one standalone page.
+"""The second step of a report: the document goes through the templates into one standalone page.
 
 Every text passes Jinja's escaping or, as JSON, ``script_json``; and the page's content security policy
-names the hash of each script, so nothing that came with the data can ever run. The chart library travels
-compressed, which saves more than half of the page; the browser unpacks it.
+names the hash of each script, so nothing that came with the data can run. The chart library travels
+compressed, which saves more than half of the page; the browser decompresses it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,31 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
+from unseen.benchmark.results import AttributeErrors
 from unseen.errors import need_extra
+from unseen.report.document import Classes, Document, MethodPart
+from unseen.report.figures import SplitFigure
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _SCRIPTS = ("base.js", "tables.js", "curve.js", "charts.js", "panel.js", "main.js")
 
 
-def render_page(document: Mapping[str, Any]) -> str:
+class PageData(TypedDict):
+    """What the scripts need of one experiment; the rest is in the page as text."""
+
+    methods: list[MethodPart]
+    attribute_error: AttributeErrors | None
+    classes: Classes
+    splits: SplitFigure
+    copy: list[dict[str, str]]  # the formats of each table
+
+
+def render_page(document: Document) -> str:
     """Return the page as text."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -46,12 +61,17 @@ def render_page(document: Mapping[str, Any]) -> str:
     )
 
 
-def page_data(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the scripts need, per setting; the rest is in the page as text."""
-    needed = ("methods", "attribute_error", "classes", "splits")
+def page_data(document: Document) -> list[PageData]:
+    """Return what the scripts need, per experiment."""
     return [
-        {**{key: part[key] for key in needed}, "copy": [table["copy"] for table in part["tables"]]}
-        for part in document["settings"]
+        {
+            "methods": part["methods"],
+            "attribute_error": part["attribute_error"],
+            "classes": part["classes"],
+            "splits": part["splits"],
+            "copy": [table["copy"] for table in part["tables"]],
+        }
+        for part in document["experiments"]
     ]
 
 
@@ -64,7 +84,7 @@ def _packed(text: str) -> str:
 
 
 def _policy(scripts: list[str]) -> str:
-    """Return the content security policy: these scripts, inline styles, pictures made here; no network."""
+    """Return the content security policy: these scripts, inline styles, images made here; no network."""
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
 
@@ -73,7 +93,7 @@ def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def script_json(data: Any) -> Any:
+def script_json(data: object) -> Markup:
     """Return JSON that is safe inside a script element: no character of it can end the element."""
     from markupsafe import Markup
 

@@ -1,4 +1,4 @@
-// ---- charts: each function gives [traces, layout] for one setting and its chosen method ----
+// ---- charts: each function gives [traces, layout] for one experiment and its chosen method ----
 
 const CONFIG = {responsive: true, displaylogo: false, modeBarButtons: [["toImage"]],
   toImageButtonOptions: {format: "svg", filename: "unseen"}};
@@ -21,8 +21,8 @@ const line = (name, x, y, color, more) =>
     hovertemplate: "%{y:.1f} %<extra>" + name + "</extra>"}, more);
 
 // H of every method: an open circle without calibration, a full one with it, a line between them.
-function gainChart(setting) {
-  const methods = setting.methods.slice().sort((a, b) =>
+function gainChart(experiment) {
+  const methods = experiment.methods.slice().sort((a, b) =>
     a.steps["calibrated+lambda"].mean - b.steps["calibrated+lambda"].mean);
   const names = methods.map(m => m.name), colors = methods.map(m => m.color);
   const h = step => methods.map(m => m.steps[step].mean);
@@ -50,8 +50,8 @@ function equalH(H) {
 const LEVELS = [10, 20, 30, 40, 50, 60, 70, 80, 90];
 
 // The curves of all methods, the chosen one on top; its two last traces are gamma = 0 and the gamma of the slider.
-function tradeChart(setting, method) {
-  const others = setting.methods.filter(m => m !== method).map(m => line(m.name, m.explorer.unseen, m.explorer.seen,
+function tradeChart(experiment, method) {
+  const others = experiment.methods.filter(m => m !== method).map(m => line(m.name, m.explorer.unseen, m.explorer.seen,
     m.color, {opacity: 0.35, showlegend: false, hoverinfo: "skip", hovertemplate: undefined, line: {color: m.color, width: 1.2}}));
   const curve = method.explorer, none = curveAt(curve, 0);
   const own = line(method.name, curve.unseen, curve.seen, method.color, {customdata: curve.gammas,
@@ -60,7 +60,7 @@ function tradeChart(setting, method) {
     marker: {size: 11, color: tone("card"), line: {color: method.color, width: 2.5}}};
   const here = {name: "this gamma", x: [none.U], y: [none.S], mode: "markers", hoverinfo: "skip",
     marker: {size: 15, color: method.color, line: {color: tone("card"), width: 2}}};
-  const top = name => Math.min(101, 1.05 * Math.max(1, ...setting.methods.map(m => Math.max(...m.explorer[name]))));
+  const top = name => Math.min(101, 1.05 * Math.max(1, ...experiment.methods.map(m => Math.max(...m.explorer[name]))));
   return [[...LEVELS.map(equalH), ...others, own, open, here], layout({
     annotations: LEVELS.map(H => ({x: H, y: H, text: "H " + H, showarrow: false, font: {size: 10, color: tone("soft")}})),
     xaxis: axis("accuracy on unseen samples, U (%)", {range: [0, top("unseen")], showgrid: false}),
@@ -68,7 +68,7 @@ function tradeChart(setting, method) {
 }
 
 // The outermost segments reach to infinity: they are drawn up to their own gamma.
-function overChart(setting, method) {
+function overChart(experiment, method) {
   const curve = method.explorer, last = curve.gammas.length - 1;
   const ends = [curve.gammas[0], ...curve.breakpoints, curve.gammas[last]];
   const h = curve.unseen.map((u, k) => harmonic(u, curve.seen[k]));
@@ -86,7 +86,7 @@ function gammaLine(gamma) {
 const LOG = {type: "log", exponentformat: "power", dtick: 1};
 
 // The paper's Fig. 1: validation accuracies against lambda with both optima.
-function selectionChart(setting, method) {
+function selectionChart(experiment, method) {
   const figure = method.selection;
   if (!figure) return null;
   const optimum = (x, color, text, side) => ({type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
@@ -101,8 +101,8 @@ function selectionChart(setting, method) {
 }
 
 // The paper's Fig. 3a.
-function errorChart(setting) {
-  const error = setting.attribute_error;
+function errorChart(experiment) {
+  const error = experiment.attribute_error;
   const of = (kind, color) => line(kind + " samples", error.alpha, error[kind], color,
     {mode: "lines+markers", hovertemplate: "%{y:.4g}<extra>" + kind + "</extra>"});
   return [[of("unseen", tone("unseen")), of("seen", tone("seen"))], layout({hovermode: "x",
@@ -111,10 +111,10 @@ function errorChart(setting) {
 }
 
 // The paper's Fig. 2: the samples of each class by part.
-function splitChart(setting, method, fold) {
-  const figure = setting.splits.folds[fold], names = figure.order.map(c => setting.classes.names[c]);
-  const traces = Object.entries(setting.splits.names).map(([part, name]) => ({type: "bar", name: name,
-    x: figure.order.map((_, i) => i), y: figure.parts[part], customdata: names, marker: {color: setting.splits.colors[part]},
+function splitChart(experiment, method, fold) {
+  const figure = experiment.splits.folds[fold], names = figure.order.map(c => experiment.classes.names[c]);
+  const traces = Object.entries(experiment.splits.names).map(([part, name]) => ({type: "bar", name: name,
+    x: figure.order.map((_, i) => i), y: figure.parts[part], customdata: names, marker: {color: experiment.splits.colors[part]},
     hovertemplate: "%{customdata}: %{y}<extra>" + name + "</extra>"}));
   const look = layout({barmode: "stack", bargap: names.length > 60 ? 0 : 0.15,
     xaxis: axis("classes", {showticklabels: false, showgrid: false}), yaxis: axis("samples")});

@@ -1,6 +1,6 @@
 // ---- the page ----
 
-const panels = all("[data-setting]").map(root => new Panel(root));
+const panels = all("[data-experiment]").map(root => new Panel(root));
 const panelOf = place => panels.find(panel => panel.root.contains(place));
 
 const near = new IntersectionObserver(entries => {

@@ -1,9 +1,9 @@
-// ---- one setting on the page: its state, and everything that follows from it ----
+// ---- one experiment on the page: its state, and everything that follows from it ----
 
 class Panel {
   constructor(root) {
     this.root = root;
-    this.setting = DATA[Number(root.dataset.setting)];
+    this.experiment = DATA[Number(root.dataset.experiment)];
     this.fold = 0;
     this.visible = new Set();  // charts are drawn when somebody gets near them
     this.listen();
@@ -20,7 +20,7 @@ class Panel {
     all("[data-jump]", this.root).forEach(button =>
       button.addEventListener("click", () => this.move(this.curve.jumps[button.dataset.jump])));
     all("[data-fold]", this.root).forEach(button => button.addEventListener("click", () => this.chooseFold(button)));
-    all("[data-copy]", this.root).forEach(button => makeCopyable(button, this.setting.copy));
+    all("[data-copy]", this.root).forEach(button => makeCopyable(button, this.experiment.copy));
     all("table.sortable", this.root).forEach(makeSortable);
     this.input("slider").addEventListener("input", event => this.move(this.curve.gammas[Number(event.target.value)]));
     this.input("gamma").addEventListener("input", event => {
@@ -29,7 +29,7 @@ class Panel {
   }
 
   choose(index) {
-    this.method = this.setting.methods[index];
+    this.method = this.experiment.methods[index];
     this.input("slider").max = this.curve.gammas.length - 1;
     this.out("ausuc").textContent = this.curve.ausuc.toFixed(3);
     this.describe();
@@ -72,11 +72,11 @@ class Panel {
   }
 
   fillClasses() {
-    const table = this.method.classes, names = this.setting.classes.names;
+    const table = this.method.classes, names = this.experiment.classes.names;
     const tested = names.map((_, c) => c).filter(c => table.accuracy[c] !== null);
     tested.sort((a, b) => table.accuracy[a] - table.accuracy[b]);
     const body = this.out("classes");
-    body.replaceChildren(...tested.map(c => classRow(c, table, names, this.setting.classes.unseen[c])));
+    body.replaceChildren(...tested.map(c => classRow(c, table, names, this.experiment.classes.unseen[c])));
     all("th", body.parentElement.tHead).forEach(th => th.removeAttribute("aria-sort"));
     body.parentElement.tHead.querySelector("[data-first]").setAttribute("aria-sort", "ascending");
   }
@@ -95,7 +95,7 @@ class Panel {
   draw() { this.visible.forEach(name => this.drawOne(name)); }
 
   drawOne(name) {
-    const made = CHARTS[name](this.setting, this.method, this.fold);
+    const made = CHARTS[name](this.experiment, this.method, this.fold);
     if (!made) return;
     const place = this.chart(name), first = !place.data;
     Plotly.react(place, made[0], made[1], CONFIG);

@@ -1,4 +1,4 @@
-"""Pictures and the tables behind them."""
+"""The page of one curve: moving gamma shows its accuracies, exactly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unseen.calibration.curve import SeenUnseenCurve
-from unseen.calibration.display import SeenUnseenDisplay, visible_segments
+from unseen.calibration.display import SeenUnseenDisplay
 from unseen.report.curve_page import render_curve_page
 
 
@@ -17,38 +17,6 @@ def make_curve(n: int = 300) -> SeenUnseenCurve:
     scores[np.arange(n), y] += 2
     scores[:, seen] += 1
     return SeenUnseenCurve.from_scores(scores, y, seen)
-
-
-def test_the_frame_is_the_curve():
-    pytest.importorskip("pandas")
-    curve = make_curve()
-    frame = curve.frame()
-    assert list(frame.columns) == ["gamma_low", "gamma_high", "gamma", "unseen", "seen", "h"]
-    for row in frame.itertuples():
-        assert curve.at(row.gamma) == (row.unseen, row.seen, row.h)
-        assert row.gamma_low < row.gamma <= row.gamma_high
-
-
-def test_the_plot_shows_the_curve_and_both_points():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    curve = make_curve()
-    _, ax = plt.subplots()
-    display = curve.plot(ax)
-    assert display.ax_ is ax and display.figure_ is ax.figure
-    lines = {line.get_label().split(":")[0]: line for line in ax.get_lines()}
-    np.testing.assert_array_equal(lines["no calibration"].get_xydata()[0], curve.at(0)[:2])
-    np.testing.assert_array_equal(
-        lines[f"gamma = {curve.gamma:.4g}"].get_xydata()[0], (curve.unseen, curve.seen)
-    )
-    plt.close(ax.figure)
-
-
-def test_a_large_curve_is_thinned_only_below_what_can_be_seen():
-    curve = make_curve(20_000)
-    shown = visible_segments(curve)
-    assert len(shown) < len(curve.h_curve) / 2
-    for values in (curve.unseen_curve, curve.seen_curve):
-        assert np.abs(np.diff(values[np.append(shown, -1)])).max() < 0.11
 
 
 def test_the_page_escapes_what_it_is_given():

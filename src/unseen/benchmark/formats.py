@@ -1,0 +1,166 @@
+"""Tables as text: for the terminal, Markdown, LaTeX, and tidy CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from unseen.benchmark.tables import AVERAGE, Cell, Column, Table
+from unseen.methods import describe_method
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "->": r"$\rightarrow$"}
+_LATEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def print_tables(tables: Iterable[Table], console: Console) -> None:
+    """Print the tables to a rich console: the best of each column bold, other people's numbers dim."""
+    for provenance, group in itertools.groupby(tables, key=lambda table: table.provenance):
+        for table in group:
+            console.print(table.title, style="bold", markup=False)
+            for piece in _pieces(table, console):
+                console.print(_rich(piece))
+        console.print(provenance, style="dim", markup=False, highlight=False)
+
+
+def _pieces(table: Table, console: Console) -> list[Table]:
+    """Cut a table that is wider than the terminal into several, between quantities."""
+    quantities = list(dict.fromkeys(column.quantity for column in table.columns))
+    wide = console.options.update(max_width=10_000)
+    if len(quantities) == 1 or console.measure(_rich(table), options=wide).maximum <= console.width:
+        return [table]
+    left = quantities[: len(quantities) // 2]
+    halves = [tuple(c for c in table.columns if (c.quantity in left) == side) for side in (True, False)]
+    return [piece for half in halves for piece in _pieces(replace(table, columns=half), console)]
+
+
+def _rich(table: Table) -> RichTable:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    drawn.add_column("method", no_wrap=True)
+    for column, header in zip(table.columns, _headers(table.columns, "\n")):
+        drawn.add_column(header.replace("calibrated+", "cal.+"), justify="right", no_wrap=True)
+        if column.source != "here":  # the quantity stands above its first column only
+            drawn.columns[-1].header = f"\n{column.source.split()[0]}"
+            drawn.columns[-1].style = "dim"
+    for name, cells in table.rows():
+        texts = [_rich_cell(column, cell) for column, cell in cells]
+        drawn.add_row(describe_method(name).title, *texts, style="bold" if name == AVERAGE else None)
+    return drawn
+
+
+def _rich_cell(column: Column, cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    # A terminal is narrow, so it shows no standard deviations of published numbers.
+    shown = cell if column.source == "here" else replace(cell, std=None)
+    text = shown.text(column.decimals, column.signed, between="±")
+    return f"[bold not dim]{text}[/]" if cell.best else text
+
+
+def to_markdown(tables: Iterable[Table]) -> str:
+    """Return the tables in Markdown, one after the other."""
+    return "\n".join(_markdown(table) for table in tables)
+
+
+def _markdown(table: Table) -> str:
+    headers = ["method", *_headers(table.columns, ", ")]
+    lines = [f"**{table.title}**", "", _line(headers), _line(["---", *["---:"] * len(table.columns)])]
+    for name, cells in table.rows():
+        texts = [_text(column, cell, "**{}**", " ± ") for column, cell in cells]
+        lines.append(_line([describe_method(name).title, *texts]))
+    return "\n".join([*lines, "", table.provenance]) + "\n"
+
+
+def _line(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+def to_latex(tables: Iterable[Table]) -> str:
+    """Return the tables in LaTeX; they need no package."""
+    return "\n".join(_latex(table) for table in tables)
+
+
+def _latex(table: Table) -> str:
+    rows = [
+        " & ".join([_latex_name(name), *(_text(c, cell, r"\textbf{{{}}}", r" $\pm$ ") for c, cell in cells)])
+        for name, cells in table.rows()
+    ]
+    if table.rows()[-1][0] == AVERAGE:
+        rows[-1] = "\\hline\n" + rows[-1]
+    lines = [
+        f"% {table.provenance}",
+        r"\begin{table}",
+        rf"\caption{{{_escape_latex(table.title)}}}",
+        r"\begin{center}",
+        rf"\begin{{tabular}}{{|l|{'c' * len(table.columns)}|}}",
+        r"\hline",
+        " & ".join(["Method", *map(_escape_latex, _headers(table.columns, ", "))]) + r" \\",
+        r"\hline",
+        *(row + r" \\" for row in rows),
+        r"\hline",
+        r"\end{tabular}",
+        r"\end{center}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_name(name: str) -> str:
+    method = describe_method(name)
+    return method.latex or _escape_latex(method.title)
+
+
+def _escape_latex(text: str) -> str:
+    return re.sub("|".join(map(re.escape, _LATEX)), lambda found: _LATEX[found[0]], text)
+
+
+def to_csv(tables: Iterable[Table]) -> str:
+    """Return all tables as one tidy CSV: a line per number, with full precision."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", "method", "quantity", "source", "mean", "std", "provenance"])
+    for table in tables:
+        for name, cells in table.rows():
+            for column, cell in cells:
+                if cell:
+                    std = "" if cell.std is None else cell.std
+                    place = [table.title, name, column.quantity, column.source]
+                    writer.writerow([*place, cell.mean, std, _origin(table, column)])
+    return out.getvalue()
+
+
+def _origin(table: Table, column: Column) -> str:
+    """Return what our own numbers rest on; published ones carry the name of their source."""
+    return table.provenance if column.source == "here" else ""
+
+
+FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "csv": to_csv,
+}
+
+
+def _headers(columns: Sequence[Column], between: str) -> list[str]:
+    """Return a header per column; where nothing was published, nobody needs to read "here"."""
+    if all(column.source == "here" for column in columns):
+        return [column.quantity for column in columns]
+    return [f"{column.quantity}{between}{column.source}" for column in columns]
+
+
+def _text(column: Column, cell: Cell | None, bold: str, between: str) -> str:
+    if cell is None:
+        return ""
+    text = cell.text(column.decimals, column.signed, between)
+    return bold.format(text) if cell.best else text

@@ -1,0 +1,208 @@
+"""The documents of a bench, typed: what was measured on, what a run gave, the summary over its seeds.
+
+The store keeps them as JSON and ``unseen bench --json`` prints them, so their keys are a file format.
+Accuracies and H are in percent, AUSUC goes from 0 to 1. "The model" of a run is the one retrained with
+lambda_GZSL; classes are counted as in the data set.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, TypedDict
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+Params: TypeAlias = dict[str, JSON]
+
+# The three ways in which the paper applies a model to seen and unseen classes together.
+Calibration = Literal["none", "calibrated", "calibrated+lambda"]
+CALIBRATIONS: tuple[Calibration, ...] = ("none", "calibrated", "calibrated+lambda")
+
+Averaging = Literal["per_class", "per_sample"]
+AVERAGINGS: tuple[Averaging, ...] = ("per_class", "per_sample")
+
+Kind = Literal["seen", "unseen"]  # of a class, or of a sample by its class
+Letter = Literal["H", "U", "S"]  # harmonic mean, accuracy on unseen and on seen samples
+
+SplitPart = Literal["train", "seen_val", "val", "test_seen", "test"]
+SPLIT_PARTS: tuple[SplitPart, ...] = ("train", "seen_val", "val", "test_seen", "test")
+
+
+# ---- an experiment -----------------------------------------------------------------------------------
+
+
+class Asked(TypedDict):
+    """What the user asked for, enough to load the same experiment again."""
+
+    source: str
+    features: str
+    split_dir: str | None
+    split_rule: str
+    prototypes: str | None
+    unseen_classes: str | None
+
+
+class Counts(TypedDict):
+    """Number of samples for training and in the two test sets."""
+
+    train: int
+    test_seen: int
+    test_unseen: int
+
+
+class PublishedPlace(TypedDict):
+    """Which column of the paper an experiment belongs beside."""
+
+    dataset: str
+    split: str
+    crops: int
+
+
+class Description(Asked):
+    """What an experiment measures on; the store keeps it once per experiment."""
+
+    dataset: str
+    gamma: str  # the rule that carries gamma from the folds to the test
+    name: str  # for people, such as "CUB, proposed split, res50"
+    checksum: str
+    split_checksum: str  # of the sample indices of every part
+    n_samples: int
+    n_features: int
+    n_attributes: int
+    n_classes: int
+    n_unseen_classes: int
+    class_names: list[str]
+    unseen: list[int]  # 0 or 1 per class
+    counts: Counts
+    folds: list[dict[SplitPart, list[int]]]  # per fold and part [samples, classes]
+    class_counts: list[dict[SplitPart, list[int]]]  # per fold and part the samples of each class (Fig. 2)
+    published: PublishedPlace | None
+
+
+# ---- a run -------------------------------------------------------------------------------------------
+
+
+class Validation(TypedDict):
+    """Means over the folds, one entry per combination of parameters (the paper's Fig. 1)."""
+
+    params: list[Params]
+    zsl: list[float]  # A_U->Cu
+    seen: list[float]  # A_S->Cs
+    h: list[float]  # the best mean H
+    gamma: list[float]  # where it is reached
+    best: int  # position of lambda_GZSL in these lists
+    best_zsl: int  # position of lambda_ZSL
+
+
+class StoredCurve(TypedDict):
+    """A seen-unseen curve on test samples, per class.
+
+    ``gamma`` holds the breakpoints; ``unseen`` and ``seen`` have one entry more: the accuracies before,
+    between and after them.
+    """
+
+    gamma: list[float]
+    unseen: list[float]
+    seen: list[float]
+
+
+class Regret(TypedDict):
+    """The best gamma *on test*, its H, and what our gamma loses against it. Nothing is chosen by it."""
+
+    gamma: float
+    H: float
+    loss: float
+
+
+class ClassTable(TypedDict):
+    """By class, for the model with its gamma; None for a class without test samples."""
+
+    samples: list[int]
+    accuracy: list[float | None]
+    confusion: list[int | None]  # the wrong class predicted most, None if there is none
+    confused: list[float | None]  # percent of the class's samples predicted as that class
+
+
+class AttributeErrors(TypedDict):
+    """Mean squared error of predicted attributes on the first fold, by alpha (the paper's Fig. 3a)."""
+
+    alpha: list[float]
+    seen: list[float]
+    unseen: list[float]
+
+
+class Seconds(TypedDict):
+    """Wall time of selection (folds and retraining), of the test and of both; processor time."""
+
+    selection: float
+    test: float
+    total: float
+    cpu: float
+
+
+class RunSummary(TypedDict):
+    """The part of a run's result that ``bench --json`` prints."""
+
+    seed: int
+    version: str  # of this package
+    zsl: dict[Averaging, float]  # A_U->Cu with lambda_ZSL
+    gzsl: dict[Calibration, dict[Letter, dict[Averaging, float]]]
+    ausuc: dict[Averaging, float]
+    params_zsl: Params
+    params_gzsl: Params
+    gamma_zsl: float  # the calibration that goes with params_zsl
+    gamma: float  # the calibration that goes with params_gzsl
+    regret: dict[Calibration, Regret]
+    seconds: Seconds
+
+
+class Evaluation(RunSummary):
+    """Everything that one run of the protocol gives."""
+
+    method: str
+    model: Params  # the method's fixed parameters
+    grid: dict[str, list[JSON]]  # the values that selection tried
+    n_iter: JSON  # epochs of the model's training, None for a closed form
+    validation: Validation
+    curve: StoredCurve
+    flips: dict[Kind, list[float]]  # up to which gamma each sample goes to a seen class, rising
+    classes: ClassTable
+    confusion: dict[Kind, dict[Kind, int]]  # samples of a kind -> predicted kind -> number
+    attribute_error: AttributeErrors | None  # of linear-vs only
+
+
+class RunResult(Evaluation):
+    """What the store keeps of a run."""
+
+    threads: int  # of the linear algebra
+    warnings: list[str]  # each text once
+
+
+# ---- the summary over the seeds ----------------------------------------------------------------------
+
+
+class Spread(TypedDict):
+    """Mean and standard deviation over the runs (divided by their number, 0 for a single run)."""
+
+    mean: float
+    std: float
+
+
+class MethodSummary(TypedDict):
+    """All runs of one method."""
+
+    zsl: dict[Averaging, Spread]
+    gzsl: dict[Calibration, dict[Letter, dict[Averaging, Spread]]]
+    ausuc: dict[Averaging, Spread]
+    regret: dict[Calibration, Spread]
+    params_zsl: Params  # of the first seed
+    params_gzsl: Params
+    gamma: float  # mean over the seeds
+    seconds: float  # sum over the seeds
+    runs: list[RunSummary]
+
+
+class Summary(TypedDict):
+    """What ``unseen bench --json`` prints for one experiment."""
+
+    dataset: str
+    setting: Description  # without class_counts
+    methods: dict[str, MethodSummary]
