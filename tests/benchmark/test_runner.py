@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
@@ -12,6 +15,7 @@ from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summarize_store
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
+from unseen.methods import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +128,11 @@ def test_the_longest_runs_start_first(experiment, store, monkeypatch):
     monkeypatch.setattr(runner, "evaluate_run", evaluate)
     run_bench(plan([experiment], ["linear-sv", "sync", "eszsl"], 1), store, jobs=1, quiet=True)
     assert started == ["sync", "eszsl", "linear-sv"]
+
+
+def test_by_default_every_method_that_fits_the_data_takes_part(experiment):
+    methods = {task.run.method for task in plan([experiment], None, 1)}
+    assert methods == set(METHODS) - {"cosine"}  # 12 features cannot be compared with 5 attributes
+    data = experiment.dataset
+    shared = replace(experiment, dataset=replace(data, prototypes=np.ones((12, 12)) + np.eye(12)))
+    assert {task.run.method for task in plan([shared], None, 1)} == set(METHODS)

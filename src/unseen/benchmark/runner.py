@@ -19,7 +19,7 @@ from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.results import RunResult
 from unseen.benchmark.store import Failure, Run, Store
-from unseen.methods import describe_method, find_method
+from unseen.methods import METHODS, describe_method, find_method
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,23 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
 
 
-def plan(experiments: Iterable[Experiment], methods: Sequence[str], n_seeds: int) -> list[Task]:
-    """Return all runs of a bench; only stochastic methods need several seeds."""
+def plan(experiments: Iterable[Experiment], methods: Sequence[str] | None, n_seeds: int) -> list[Task]:
+    """Return all runs of a bench; only stochastic methods need several seeds.
+
+    By default (None) every registered method that can run on the experiment takes part.
+    """
     return [
         Task(make_run(experiment, method, seed), experiment)
         for experiment in experiments
-        for method in methods
+        for method in (usable_methods(experiment) if methods is None else methods)
         for seed in range(n_seeds if find_method(method).stochastic else 1)
     ]
+
+
+def usable_methods(experiment: Experiment) -> list[str]:
+    """Return the registered methods, without those that compare features and prototypes of unequal size."""
+    same_size = experiment.dataset.X.shape[1] == experiment.dataset.prototypes.shape[1]
+    return [name for name in METHODS if same_size or not find_method(name).shared_space]
 
 
 def run_bench(

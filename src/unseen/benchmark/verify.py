@@ -26,16 +26,16 @@ class Check(NamedTuple):
 
 
 def verify(
-    store: Store, methods: Collection[str] = tuple(METHODS), sample: int = SAMPLE, seed: int | None = None
+    store: Store, methods: Collection[str] | None = None, sample: int = SAMPLE, seed: int | None = None
 ) -> Iterator[Check]:
     """Check the whole store, then compute a random sample of its runs again and yield what differs.
 
-    Only runs of ``methods`` are repeated: a method of the form module:Class is code, and a store from
-    elsewhere must not choose which code runs here.
+    Only runs of ``methods`` are repeated, by default those of registered methods: a method of the form
+    module:Class is code, and a store from elsewhere must not choose which code runs here.
     """
     store.check()
     stored = [run for run, _ in store.runs()]
-    runs = [run for run in stored if run.method in methods]
+    runs = [run for run in stored if run.method in (METHODS if methods is None else methods)]
     if not runs:
         others = ", ".join(sorted({run.method for run in stored}))
         hint = f"of these methods. Name what you trust with --methods: {others}" if others else "to verify"

@@ -138,7 +138,7 @@ def command(
     print_tally(tally, folder, len(tasks), quiet)
 
 
-def print_verification(folder: Path, methods: Sequence[str]) -> None:
+def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
     """Compute a random sample of stored runs again; any difference makes the exit code 1."""
     from unseen.benchmark.store import Store
     from unseen.benchmark.verify import verify
@@ -156,11 +156,13 @@ def print_verification(folder: Path, methods: Sequence[str]) -> None:
         sys.exit(1)
 
 
-def method_names(methods: str | None) -> list[str]:
-    """Return the methods asked for; an unknown one is refused before anything runs."""
-    from unseen.methods import METHODS, find_method
+def method_names(methods: str | None) -> list[str] | None:
+    """Return the registered names of the methods asked for; unknown ones are refused before anything runs."""
+    if methods is None:
+        return None
+    from unseen.methods import find_method, method_name
 
-    names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",")]
+    names = [method_name(name.strip()) for name in methods.split(",")]
     for name in names:
         find_method(name)
     return list(dict.fromkeys(names))
