@@ -25,6 +25,31 @@ def gzsl_accuracies(scores, y, seen, gamma, weights):
     return float(U), float(S), float(2 * U * S / (U + S)) if U + S else 0.0
 
 
+def subtracted_accuracies(scores, y, seen, gamma, weights):
+    """A_U->C, A_S->C and H once gamma is really subtracted, in the type of the scores, and argmax decides."""
+    biased = scores.copy()
+    biased[:, seen] -= scores.dtype.type(gamma)
+    hit = (biased.argmax(axis=1) == y).astype(float)
+    groups = y if weights == "per-class" else seen[y]
+    U, S = (
+        100 * np.mean([hit[groups == g].mean() for g in np.unique(groups[side])])
+        for side in (~seen[y], seen[y])
+    )
+    return U, S, 2 * U * S / (U + S) if U + S else 0.0
+
+
+def openworld_auc(scores, y, seen):
+    """Pairs (seen, unseen sample): both right among their own classes, and the seen one ranked higher."""
+    rank, right = [], []
+    for row, label in zip(scores.astype(float), y, strict=True):
+        rank.append(row[seen].max() - row[~seen].max())
+        side = np.flatnonzero(seen == seen[label])
+        right.append(side[row[side].argmax()] == label)
+    pairs = [(s, u) for s in range(len(y)) for u in range(len(y)) if seen[y[s]] and not seen[y[u]]]
+    wins = [right[s] * right[u] * ((rank[s] > rank[u]) + 0.5 * (rank[s] == rank[u])) for s, u in pairs]
+    return sum(wins) / len(pairs)
+
+
 def predict_calibrated(row, seen, gamma):
     """The class of one sample: the best seen one unless an unseen one beats it by more than -gamma."""
     allowed = [c for c in range(len(row)) if row[c] > -math.inf]
@@ -135,7 +160,7 @@ def all_operating_points(scores, y, seen, weights):
 def best_value(points, goal, wanted):
     """The best of what a goal asks for, or None where no point meets its condition."""
     if goal == "unseen_share":
-        return max(wanted * U + (1 - wanted) * S for U, S, _ in points)
+        return max((wanted * U + (100 - wanted) * S) / 100 for U, S, _ in points)
     if goal == "min_seen":
         return max((U for U, S, _ in points if wanted - 1e-9 <= S), default=None)
     return max((S for U, S, _ in points if wanted - 1e-9 <= U), default=None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from unseen.errors import UnseenError
-from unseen.metrics import accuracy, class_weights, harmonic_mean
+from unseen.metrics import accuracy, class_weights, gzsl_accuracies, harmonic_mean, seen_unseen_auroc
 
 
 def test_every_present_class_weighs_the_same():
@@ -27,7 +28,7 @@ def test_labels_may_be_names():
 
 
 def test_no_sample_is_an_error_not_nan():
-    with pytest.raises(UnseenError, match="no sample"):
+    with pytest.raises(UnseenError, match="got no sample"):
         accuracy([], [])
 
 
@@ -46,3 +47,19 @@ def test_a_class_without_a_sample_weighs_nothing():
 def test_harmonic_mean_of_nothing_is_zero():
     assert harmonic_mean(0.0, 0.0) == 0.0
     np.testing.assert_allclose(harmonic_mean(np.array([0.0, 50.0]), np.array([80.0, 50.0])), [0.0, 50.0])
+
+
+@pytest.mark.parametrize("decimals", [0, 9])
+def test_auroc_is_that_of_scikit_learn(decimals):
+    rng = np.random.default_rng(0)
+    is_seen = rng.random(300) < 0.4
+    flips = (rng.normal(size=300) + is_seen).round(decimals)  # without decimals there are many ties
+    assert seen_unseen_auroc(flips, is_seen) == pytest.approx(roc_auc_score(is_seen, flips), abs=1e-12)
+
+
+def test_samples_are_seen_or_unseen_by_their_true_class():
+    y, predicted = np.array(["ant", "ant", "bee", "cow"]), np.array(["ant", "cow", "bee", "ant"])
+    assert gzsl_accuracies(y, predicted, ["ant", "bee"]) == (0.0, 75.0, 0.0)
+    assert gzsl_accuracies(y, predicted, ["ant", "bee"], "per-sample") == pytest.approx((0.0, 200 / 3, 0.0))
+    with pytest.raises(UnseenError, match="No sample belongs to unseen classes"):
+        gzsl_accuracies(y, predicted, ["ant", "bee", "cow"])

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import BoolArray, FloatArray
 from unseen.errors import UnseenError, did_you_mean
 
 Weights = Literal["per-class", "per-sample"]
@@ -100,10 +100,16 @@ def area_under_curve(unseen: FloatArray, seen: FloatArray) -> float:
     in the definition of the metric, neighboring points are joined by straight lines. They differ in both
     accuracies only where samples of both kinds flip at the same gamma.
 
+    Averaged per sample, this is the OpenworldAUC: the probability that a seen and an unseen sample are both
+    right among the classes of their own side, and that ``d = best seen score - best unseen score`` ranks the
+    seen one higher; ties count one half.
+
     References
     ----------
     Chao et al., An Empirical Study and Analysis of Generalized Zero-Shot Learning for Object Recognition
     in the Wild, ECCV 2016.
+    Hua et al., OpenworldAUC: Towards Unified Evaluation and Optimization for Open-world Prompt Tuning,
+    ICML 2025.
     """
     area = 0.0
     for start in range(0, len(unseen) - 1, 2**13):  # in blocks that stay in the cache
@@ -111,3 +117,58 @@ def area_under_curve(unseen: FloatArray, seen: FloatArray) -> float:
         # area = sum over neighbors of (U' - U) (S + S') / 2
         area += np.einsum("k,k->", U[1:] - U[:-1], S[:-1] + S[1:]) / 2
     return float(area) / 100**2
+
+
+def seen_unseen_auroc(flips: FloatArray, is_seen: BoolArray) -> float:
+    """Return the AUROC (0 to 1) of telling seen from unseen samples by ``d``.
+
+    ``d = best seen score - best unseen score`` is the gamma at which a sample flips. The AUROC is the
+    probability that a seen sample has a larger ``d`` than an unseen one; ties count one half. It ignores
+    whether the class is right: see ``area_under_curve`` for a metric that does not.
+
+    Parameters
+    ----------
+    flips : array of shape (n_samples,)
+        ``ScoreMaxima.flips``.
+    is_seen : array of bool, shape (n_samples,)
+        Whether the true class of each sample is seen.
+
+    Examples
+    --------
+    >>> seen_unseen_auroc(np.array([3.0, 1.0, 1.0, 0.0]), np.array([True, True, False, False]))
+    0.875
+    """
+    seen, unseen = flips[is_seen], np.sort(flips[~is_seen])
+    # AUROC = P(d_seen > d_unseen) + P(d_seen = d_unseen) / 2
+    smaller = (unseen.searchsorted(seen, "left") + unseen.searchsorted(seen, "right")) / 2
+    return float(smaller.mean() / len(unseen))
+
+
+def gzsl_accuracies(
+    y: ArrayLike, predicted: ArrayLike, seen: ArrayLike, weights: str = "per-class"
+) -> Accuracies:
+    """Return the accuracies on unseen and on seen samples, and their harmonic mean, in percent.
+
+    Parameters
+    ----------
+    y, predicted : array-like of shape (n_samples,)
+        True and predicted labels.
+    seen : array-like
+        The labels of the seen classes. Samples of any other class are unseen.
+    weights : {"per-class", "per-sample"}
+
+    Examples
+    --------
+    >>> gzsl_accuracies(["cat", "cat", "owl"], ["cat", "owl", "owl"], seen=["cat"])
+    Accuracies(unseen=100.0, seen=50.0, h=66.66666666666667)
+    """
+    true, guess = np.asarray(y), np.asarray(predicted)
+    is_seen = np.isin(true, np.asarray(seen))
+    for kind, present in (("seen", is_seen.any()), ("unseen", not is_seen.all())):
+        if not present:
+            raise UnseenError(
+                f"No sample belongs to {kind} classes, so there is no harmonic mean. "
+                "Pass samples of seen and of unseen classes."
+            )
+    U, S = (accuracy(true[part], guess[part], weights) for part in (~is_seen, is_seen))
+    return Accuracies(U, S, harmonic_mean(U, S))

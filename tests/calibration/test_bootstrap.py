@@ -21,10 +21,6 @@ def problem(n: int, seed: int = 0) -> tuple[ScoreMaxima, np.ndarray]:
     return ScoreMaxima.from_scores(scores, SEEN), y
 
 
-def take(maxima: ScoreMaxima, rows: np.ndarray) -> ScoreMaxima:
-    return ScoreMaxima(*(getattr(maxima, name)[rows] for name in maxima.__dataclass_fields__))
-
-
 def drawn_rows(y: np.ndarray, n: int, seed: int) -> np.ndarray:
     """The samples of every replicate, (replicates, samples)."""
     rng = np.random.default_rng(seed)
@@ -33,12 +29,12 @@ def drawn_rows(y: np.ndarray, n: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("weights", ["per-class", "per-sample"])
-@pytest.mark.parametrize("goal", [Goal(), Goal(unseen_share=0.3), Goal(min_unseen=40)])
+@pytest.mark.parametrize("goal", [Goal(), Goal(unseen_share=30), Goal(min_unseen=40)])
 def test_each_replicate_is_the_curve_of_its_samples(weights, goal):
     maxima, y = problem(40)
     got = bootstrap(maxima, y, SEEN, weights=weights, goal=goal, n_replicates=50, random_state=3)
     for r, rows in enumerate(drawn_rows(y, 50, 3)):
-        curve = SeenUnseenCurve.from_maxima(take(maxima, rows), y[rows], SEEN, weights)
+        curve = SeenUnseenCurve.from_maxima(maxima.take(rows), y[rows], SEEN, weights)
         assert got.ausuc[r] == pytest.approx(curve.ausuc, abs=1e-12)
         U, S, H = curve.at(got.gamma[r])
         assert got.h[r] == pytest.approx(H, abs=1e-9)

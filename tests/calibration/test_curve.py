@@ -53,12 +53,15 @@ def test_at_any_gamma_equals_brute_force(problem, weights, gamma):
 
 
 @settings(max_examples=400, deadline=None)
-@given(problems(), weightings, st.integers(0, 2), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.8, 1.0]))
-def test_every_goal_equals_brute_force(problem, weights, which, share):
+@given(
+    problems(),
+    weightings,
+    st.sampled_from(["min_seen", "min_unseen", "unseen_share"]),
+    st.sampled_from([0, 10, 30, 50, 80, 100]),
+)
+def test_every_goal_equals_brute_force(problem, weights, name, goal):
     curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
     points = oracle.all_operating_points(*problem, weights)
-    name = ["min_seen", "min_unseen", "unseen_share"][which]
-    goal = share if name == "unseen_share" else 100 * share
     expected = oracle.best_value(points, name, goal)
     if expected is None:
         with pytest.raises(UnseenError, match=f"No gamma gives {name}"):
@@ -158,15 +161,54 @@ def test_scores_of_any_size(scale):
     assert curve.h == 100.0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_gamma_between_neighbouring_floats_keeps_its_promise(dtype):
-    d = dtype(1.0) + np.arange(6) * np.finfo(dtype).eps  # six flips, each one float from the next
-    scores = np.column_stack([d, np.zeros(6)]).astype(dtype)
-    y = np.array([1, 1, 1, 0, 0, 0])
-    maxima = ScoreMaxima.from_scores(scores, [True, False])
-    curve = SeenUnseenCurve.from_maxima(maxima, y, np.array([True, False]))
-    assert curve.h == 100.0
-    np.testing.assert_array_equal(maxima.predict(curve.gamma), y)
+@st.composite
+def rounded_problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw scores of one decimal plus an offset: many d are equal up to rounding, but not equal."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n, seen = draw(st.integers(4, 60)), np.arange(5) < draw(st.integers(1, 4))
+    y = np.append(np.arange(5), rng.integers(0, 5, n))
+    scores = rng.normal(size=(len(y), 5)).round(1)
+    scores[np.arange(len(y)), y] += 1
+    dtype, offsets = draw(
+        st.sampled_from([(np.float64, [0.0, 0.3, -7.7, 123.45, 1e6]), (np.float32, [0.0, 0.3, -7.7, 1000.1])])
+    )
+    return scores.astype(dtype) + dtype(draw(st.sampled_from(offsets))), y, seen
+
+
+@settings(max_examples=300, deadline=None)
+@given(rounded_problems(), weightings, st.sampled_from([{}, {"unseen_share": 40}]))
+def test_the_optimum_is_reached_when_gamma_is_really_subtracted(problem, weights, goal):
+    point = SeenUnseenCurve.from_scores(*problem, weights=weights).best(**goal)
+    reached = oracle.subtracted_accuracies(*problem, point.gamma, weights)
+    assert (point.unseen, point.seen, point.h) == pytest.approx(reached, abs=1e-9)
+
+
+def test_gaps_of_rounding_are_no_optimum():
+    d = np.array([0.3, 0.1 + 0.2, 0.3, 0.1 + 0.2])  # 0.1 + 0.2 is the float after 0.3
+    scores, y = np.column_stack([d, np.zeros(4)]), np.array([1, 0, 1, 0])
+    curve = SeenUnseenCurve.from_scores(scores, y, [True, False])
+    assert curve.at(0.1 + 0.2).h == 100.0  # exact arithmetic would find it ...
+    assert curve.h == 0.0  # ... but no gamma that anybody subtracts does
+    assert mean_curve([curve, curve]).h == 0.0
+
+
+def test_samples_denser_than_rounding_still_have_an_optimum():
+    rng = np.random.default_rng(0)
+    y = np.arange(40_000) % 2
+    scores = (0.002 * rng.normal(size=(40_000, 2)) + 100).astype(np.float32)  # few distinct numbers
+    scores[np.arange(40_000), y] += np.float32(0.003)
+    curve = SeenUnseenCurve.from_scores(scores, y, np.array([True, False]))
+    assert (np.diff(curve.breakpoints) <= curve.resolution).mean() > 0.8
+    assert curve.h == pytest.approx(curve.h_curve.max())
+
+
+@given(problems())
+@settings(max_examples=200, deadline=None)
+def test_per_sample_ausuc_is_the_openworld_auc(problem):
+    scores, y, seen = problem
+    scores = np.nan_to_num(scores, posinf=9.0, neginf=-9.0)
+    curve = SeenUnseenCurve.from_scores(scores, y, seen, weights="per-sample")
+    assert curve.ausuc == pytest.approx(oracle.openworld_auc(scores, y, seen), abs=1e-12)
 
 
 def test_gamma_as_a_float32_bias_gives_what_is_promised():
@@ -183,8 +225,11 @@ def test_gamma_as_a_float32_bias_gives_what_is_promised():
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        ({"min_seen": 101}, "min_seen=101, but expected a number from 0 to 100"),
-        ({"unseen_share": 2}, "unseen_share=2, but expected a number from 0 to 1"),
+        ({"min_seen": 101}, "min_seen=101, but expected percent: a number from 0 to 100"),
+        ({"unseen_share": -1}, "unseen_share=-1, but expected percent"),
+        ({"min_seen": 0.8}, "min_seen=0.8, but expected percent, from 0 to 100. Pass min_seen=80 for 80 %"),
+        ({"min_unseen": 1}, "Pass min_unseen=100 for 100 %"),
+        ({"unseen_share": 0.1}, "Pass unseen_share=10 for 10 %"),
         ({"min_seen": 50, "min_unseen": 50}, "min_seen=50 and min_unseen=50"),
     ],
 )

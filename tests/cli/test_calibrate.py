@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sklearn.metrics import roc_auc_score
 
 import oracle
 from conftest import ROOT
@@ -104,7 +105,7 @@ def test_every_format_gives_the_same(tmp_path, problem, npz):
     [
         ("--min-seen", 60, "min_seen"),
         ("--min-unseen", 30, "min_unseen"),
-        ("--unseen-share", 0.1, "unseen_share"),
+        ("--unseen-share", 10, "unseen_share"),
     ],
 )
 def test_goals_reach_the_curve(npz, problem, option, value, goal):
@@ -119,13 +120,116 @@ def test_bootstrap_intervals_are_in_the_json(npz):
         assert low <= high
 
 
-def test_apply_writes_what_gamma_predicts(npz, problem, tmp_path):
-    out = tmp_path / "calibrated.npz"
-    found = calibrate_json(npz, "--apply", out, "--weights", "per-sample")
-    with np.load(out) as archive:
-        assert archive["gamma"] == found["per_sample"]["gamma"]
-        biased = problem[0] - archive["gamma"] * SEEN
-        np.testing.assert_array_equal(archive["predicted"], biased.argmax(axis=1))
+@pytest.fixture
+def other(tmp_path, problem):
+    """More samples of the same classes, in another order of columns, with names."""
+    rng = np.random.default_rng(1)
+    y = np.append(np.arange(5), rng.integers(0, 5, 40))
+    scores = rng.normal(size=(45, 5)).round(2)
+    scores[np.arange(45), y] += 1.5
+    scores[:, SEEN] += 1.0
+    order = np.array([4, 2, 0, 3, 1])
+    path = tmp_path / "other.npz"
+    np.savez(
+        path, scores=scores[:, order], y=np.array(NAMES)[y], class_names=np.array(NAMES)[order], hidden=y
+    )
+    return path
+
+
+@pytest.fixture
+def named(tmp_path, problem):
+    path = tmp_path / "named.npz"
+    np.savez(path, scores=problem[0], y=problem[1], seen=SEEN, class_names=NAMES)
+    return path
+
+
+def test_gamma_is_chosen_on_one_file_and_used_on_another(named, other, tmp_path):
+    out = tmp_path / "predictions.csv"
+    found = calibrate_json(named, "--apply", other, "--out", out, "--weights", "per-sample")
+    assert found["applied"]["gamma"] == found["per_sample"]["gamma"]
+    header, *rows = [line.split(",") for line in out.read_text("utf-8").splitlines()]
+    assert header == ["sample", "class", "kind"]
+    with np.load(other) as archive:
+        names, y = archive["class_names"], archive["y"]
+        seen = np.isin(names, NAMES[:3])
+        predicted = names[(archive["scores"] - found["applied"]["gamma"] * seen).argmax(axis=1)]
+        truth = np.argmax(names == y[:, None], axis=1)
+        expected = oracle.gzsl_accuracies(
+            archive["scores"], truth, seen, found["applied"]["gamma"], "per-class"
+        )
+    assert [row[1] for row in rows] == predicted.tolist()
+    assert {row[2] for row in rows if row[1] in NAMES[:3]} == {"seen"}
+    assert [int(row[0]) for row in rows] == list(range(len(y)))
+    applied = [found["applied"][letter]["per_class"] for letter in "USH"]
+    assert applied == pytest.approx(expected, abs=1e-10)
+
+
+def test_applied_scores_need_no_true_classes(named, other, tmp_path):
+    with np.load(other) as archive:
+        np.savez(tmp_path / "new.npz", scores=archive["scores"], class_names=archive["class_names"])
+    found = calibrate_json(named, "--apply", tmp_path / "new.npz", "--out", tmp_path / "out.npz")
+    assert found["applied"]["H"] is None
+    labelled = calibrate_json(named, "--apply", other, "--out", tmp_path / "labelled.npz")
+    with np.load(tmp_path / "out.npz") as new, np.load(tmp_path / "labelled.npz") as old:
+        np.testing.assert_array_equal(new["predicted"], old["predicted"])
+        assert new["gamma"] == labelled["gamma"]["per_class"]
+
+
+def test_the_table_shows_what_gamma_does_to_other_scores(named, other):
+    done = calibrate(named, "--apply", other)
+    assert done.exit_code == 0
+    assert "applied to 45 samples" in done.stdout
+    assert done.stdout.count("harmonic mean, H") == 2
+    assert "optimistic" not in done.stderr
+
+
+def test_without_other_samples_h_is_called_optimistic(npz):
+    for arguments in ([npz], [npz, "--json"]):
+        assert "H was measured on the samples that chose gamma" in calibrate(*arguments).stderr
+    assert "optimistic" not in calibrate(npz, "--folds", 5).stderr
+
+
+def test_folds_measure_on_held_out_samples(npz):
+    got = calibrate_json(npz, "--folds", 5)["per_class"]
+    assert got["held_out"]["folds"] == 5
+    assert got["held_out"]["H"] <= got["H"]
+    assert "H on held-out samples, 5 folds" in calibrate(npz, "--folds", 5).stdout
+    assert "held_out" not in calibrate_json(npz)["per_class"]
+
+
+@pytest.mark.parametrize("target", ["scores.npz", "other.npz", "link.npz", "../{folder}/other.npz"])
+def test_inputs_are_never_overwritten(tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    savez()(tmp_path / "scores.npz")
+    savez()(tmp_path / "other.npz")
+    (tmp_path / "link.npz").symlink_to(tmp_path / "other.npz")
+    before = [(tmp_path / name).read_bytes() for name in ("scores.npz", "other.npz")]
+    target = target.format(folder=tmp_path.name)
+    done = calibrate("scores.npz", "--apply", "other.npz", "--out", target, "--force")
+    assert done.exit_code == 2
+    assert "never replaces its input" in done.stderr
+    assert before == [(tmp_path / name).read_bytes() for name in ("scores.npz", "other.npz")]
+
+
+def test_a_file_that_exists_is_replaced_only_with_force(npz, tmp_path):
+    out = tmp_path / "predictions.csv"
+    out.write_text("my own notes")
+    done = calibrate(npz, "--apply", npz, "--out", out)
+    assert done.exit_code == 2
+    assert "--force" in done.stderr
+    assert out.read_text() == "my own notes"
+    assert calibrate(npz, "--apply", npz, "--out", out, "--force").exit_code == 0
+    assert out.read_text().startswith("sample,class,kind\n")
+
+
+def test_other_names_of_the_areas(npz, problem):
+    found = calibrate_json(npz)
+    assert found["openworld_auc"] == found["per_sample"]["ausuc"]
+    assert found["openworld_auc"] == pytest.approx(oracle.openworld_auc(*problem, SEEN), abs=1e-12)
+    d = problem[0][:, SEEN].max(axis=1) - problem[0][:, ~SEEN].max(axis=1)
+    assert found["auroc"] == pytest.approx(roc_auc_score(SEEN[problem[1]], d), abs=1e-12)
+    table = calibrate(npz).stdout
+    assert "OpenworldAUC" in table and "AUROC" in table
 
 
 def test_absent_classes_are_named(tmp_path):
@@ -162,7 +266,7 @@ BAD_FILES = {
     "scores that are words": (savez(scores=np.full((4, 4), "x")), "expected numbers"),
     "NaN": (savez(scores=np.full((4, 4), np.nan)), "scores[0, 0] is NaN"),
     "y too short": (savez(y=np.arange(3)), "y has shape (3,)"),
-    "y outside the classes": (savez(y=np.array([0, 1, 2, 4])), "y names class '4'"),
+    "y outside the classes": (savez(y=np.array([0, 1, 2, 4])), "y[3] is 4, but there are 4 classes"),
     "y with fractions": (savez(y=np.array([0, 1, 2, 2.5])), "y has shape (4,) and type float64"),
     "no unseen sample": (savez(y=np.zeros(4, int)), "No sample belongs to unseen classes"),
     "no seen sample": (savez(y=np.full(4, 3)), "No sample belongs to seen classes"),
@@ -170,7 +274,7 @@ BAD_FILES = {
     "seen too long": (savez(seen=np.ones(5, bool)), "seen has shape (5,)"),
     "seen as indices": (savez(seen=np.array([0, 1, 2, 3])), "Save class indices or names as seen_classes"),
     "seen missing": (savez(seen=None), "does not say which classes were seen"),
-    "unknown seen class": (savez(seen=None, seen_classes=np.array([7])), "seen_classes names class '7'"),
+    "unknown seen class": (savez(seen=None, seen_classes=np.array([7])), "seen_classes[0] is 7"),
     "y missing": (savez(y=None), "has no 'y'"),
     "names too few": (savez(class_names=np.array(["a"])), "class_names has shape (1,)"),
     "names twice": (savez(class_names=np.array(["a", "a", "b", "c"])), "a name twice"),
@@ -206,7 +310,7 @@ def test_a_cut_file_is_one_clear_line(tmp_path, npz):
     ("text", "message"),
     [
         ("a,b,y\n1,2,a\n3,x,b\n", "line 3, column 'b' is 'x'"),
-        ("a,b\n1,2\n", "has no column 'y'"),
+        ("a,b\n1,2\n", "has no 'y'"),
         ("a,b,y\n1,2,c\n", "y names class 'c'"),
         ("a,b,y\n1,2\n", "line 2 has 2 columns"),
         ("a,b,y\n", "no rows"),
@@ -225,9 +329,15 @@ def test_bad_tables_are_one_clear_line(tmp_path, text, message):
     [
         (["--plot", "curve.gif"], "expected .png, .svg, .pdf, .html"),
         (["--plot", "nowhere/curve.png"], "there is no folder"),
-        (["--apply", "out.csv"], "expected .npz"),
+        (["--out", "out.csv"], "Name OTHER too"),
+        (["--apply", "other.npz", "--out", "out.txt"], "expected .csv, .npz"),
+        (["--apply", "nothing.npz"], "nothing.npz is missing"),
+        (["--min-seen", "0.8"], "Pass min_seen=80 for 80 %"),
+        (["--unseen-share", "0.1"], "Pass unseen_share=10 for 10 %"),
+        (["--folds", "40"], "expected 2 to"),
+        (["--label-column", "truth"], "has no 'truth'"),
         (["--min-seen", "101"], "min_seen=101"),
-        (["--min-seen", "50", "--unseen-share", "0.5"], "expected one goal"),
+        (["--min-seen", "50", "--unseen-share", "50"], "expected one goal"),
         (["--seen", "@nothing.txt"], "cannot be read"),
     ],
 )
@@ -235,6 +345,16 @@ def test_bad_options_are_one_clear_line(npz, arguments, message):
     done = calibrate(npz, *arguments)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("ending", ["pt", "pth"])
+def test_torch_files_are_refused_with_what_to_do(tmp_path, ending):
+    path = tmp_path / f"scores.{ending}"
+    path.write_bytes(b"PK")
+    done = calibrate(path)
+    assert done.exit_code == 2
+    assert "PyTorch" in done.stderr and "numpy.savez" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
@@ -249,5 +369,7 @@ def test_the_documentation_is_what_happens(tmp_path, monkeypatch):
     text = (ROOT / "docs" / "calibration.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
-    command, printed = re.search(r"```console\n\$ unseen calibrate (.*?)\n(.*?)```", text, re.DOTALL).groups()
-    assert calibrate(*command.split()).stdout == printed
+    shown = re.findall(r"```console\n\$ unseen calibrate (.*?)\n(.*?)```", text, re.DOTALL)
+    assert len(shown) == 2
+    for command, printed in shown:
+        assert calibrate(*command.split()).stdout == printed

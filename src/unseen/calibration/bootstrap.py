@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen.calibration.curve import Goal, ScoreMaxima, check_labels, sorted_flips
-from unseen.calibration.segments import finite_segments, last_of_equals, middle
+from unseen.calibration.curve import Goal, ScoreMaxima, check_labels, resolution_of, sorted_flips
+from unseen.calibration.segments import last_of_equals, middle, usable_segments
 from unseen.errors import UnseenError
 from unseen.metrics import WEIGHTS, harmonic_mean
 
@@ -74,7 +74,9 @@ def bootstrap(
     is_seen = np.asarray(seen)
     columns, _ = check_labels(y, len(maxima), is_seen)
     samples, d = sorted_flips(maxima, columns)
-    steps = _Steps(d, samples, is_seen[columns[samples]], last_of_equals(d), goal or Goal())
+    last = last_of_equals(d)
+    usable = usable_segments(d[last], resolution_of(maxima, samples))
+    steps = _Steps(d, samples, is_seen[columns[samples]], last, usable, goal or Goal())
     blocks = _resampled_weights(columns, is_seen, weights, n_replicates, random_state)
     h, ausuc, gamma = (np.concatenate(parts) for parts in zip(*map(steps.replicates, blocks), strict=True))
     return Bootstrap(h, ausuc, gamma)
@@ -119,6 +121,7 @@ class _Steps:
     samples: IndexArray  # (steps,)
     is_seen: BoolArray  # (steps,)
     last: BoolArray  # (steps,)
+    usable: BoolArray  # (segments,)
     goal: Goal
 
     def replicates(self, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -143,8 +146,7 @@ class _Steps:
 
         It may be longer than one segment, since a sample that is not drawn makes no step.
         """
-        inside = finite_segments(self.d[self.last])
-        value, total = value[:, inside], total[:, inside]
+        value = np.where(self.usable, value, -np.inf)
         best = value >= value.max(axis=1, keepdims=True) - _ROUNDING
         # ties are broken by the larger sum of both accuracies, as for the curve itself
         total = np.where(best, total, -np.inf)
@@ -152,7 +154,7 @@ class _Steps:
         first = best.argmax(axis=1)
         after = ~best & (np.arange(best.shape[1]) > first[:, None])
         end = np.where(after.any(axis=1), after.argmax(axis=1), best.shape[1])
-        return first + inside.start, end + inside.start
+        return first, end
 
     def _gamma(self, first: IndexArray, end: IndexArray) -> FloatArray:
         breakpoints = self.d[self.last]

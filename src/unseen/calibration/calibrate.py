@@ -1,15 +1,19 @@
-"""Calibrate scores: find gamma, what it gains, and how certain both are."""
+"""Calibrate scores: choose gamma, measure what it gains and how certain that is, apply it to other scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from unseen._core.blocks import BoolArray, IndexArray
 from unseen.calibration.bootstrap import Bootstrap, bootstrap
+from unseen.calibration.checks import absent_classes, find_warnings
 from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.scores import Scores
-from unseen.metrics import WEIGHTS, Accuracies, Weights
+from unseen.errors import UnseenError
+from unseen.metrics import WEIGHTS, Accuracies, Weights, gzsl_accuracies, seen_unseen_auroc
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +25,17 @@ class Calibration:
     curve : SeenUnseenCurve
         The accuracies for every gamma.
     point : OperatingPoint
-        The gamma that was chosen, with its accuracies.
+        The gamma that was chosen, with its accuracies on the samples that chose it.
     replicates : Bootstrap, optional
         H, AUSUC and gamma of resampled samples.
+    held_out : Accuracies, optional
+        The accuracies when every sample is predicted with a gamma that other samples chose.
     """
 
     curve: SeenUnseenCurve
     point: OperatingPoint
     replicates: Bootstrap | None = None
+    held_out: Accuracies | None = None
 
     @property
     def gamma(self) -> float:
@@ -43,44 +50,71 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationResult:
-    """What ``calibrate`` finds in a set of scores."""
+    """What ``calibrate`` finds in a set of scores.
+
+    Attributes
+    ----------
+    n_samples, n_classes : tuple of int
+        How many belong to (seen, unseen) classes.
+    absent_classes : list of str
+        Classes without samples, which are ignored in the averages.
+    warnings : list of str
+        What looks wrong with the scores, one line each.
+    by_weights : dict
+        The calibration for ``"per-class"`` and for ``"per-sample"``.
+    auroc : float
+        How well ``d`` tells seen from unseen samples, 0 to 1.
+    folds : int, optional
+        The number of folds behind ``held_out``.
+    """
+
+    n_samples: tuple[int, int]
+    n_classes: tuple[int, int]
+    absent_classes: list[str]
+    warnings: list[str]
+    by_weights: dict[Weights, Calibration]
+    auroc: float
+    folds: int | None = None
+
+    @property
+    def openworld_auc(self) -> float:
+        """The OpenworldAUC, 0 to 1: another name for the AUSUC averaged per sample."""
+        return self.by_weights["per-sample"].curve.ausuc
+
+
+@dataclass(frozen=True, eq=False)
+class Application:
+    """What a given gamma predicts for scores, and the accuracies where true classes are known."""
 
     scores: Scores
-    maxima: ScoreMaxima
-    by_weights: dict[Weights, Calibration]
-
-    @property
-    def n_samples(self) -> tuple[int, int]:
-        """The number of samples of (seen, unseen) classes."""
-        seen = int(self.scores.seen[self.scores.y].sum())
-        return seen, len(self.scores.y) - seen
-
-    @property
-    def n_classes(self) -> tuple[int, int]:
-        """The number of (seen, unseen) classes."""
-        seen = int(self.scores.seen.sum())
-        return seen, len(self.scores.seen) - seen
-
-    @property
-    def absent_classes(self) -> list[str]:
-        """The classes without samples: they are ignored in the averages."""
-        count = np.bincount(self.scores.y, minlength=len(self.scores.seen))
-        return [self.scores.name(column) for column in np.flatnonzero(count == 0).tolist()]
+    gamma: float
+    predicted: IndexArray  # (samples,), columns
+    calibrated: dict[Weights, Accuracies] | None
+    uncalibrated: dict[Weights, Accuracies] | None
 
 
 def calibrate(
-    scores: Scores, *, goal: Goal | None = None, n_replicates: int | None = None
+    scores: Scores,
+    *,
+    goal: Goal | None = None,
+    n_replicates: int | None = None,
+    folds: int | None = None,
+    random_state: int = 0,
 ) -> CalibrationResult:
     """Choose the gamma to subtract from the scores of the seen classes.
 
     Parameters
     ----------
     scores : Scores
-        From ``read_scores``, or made of arrays.
+        From ``read_scores``, or made of arrays; ``y`` is required.
     goal : Goal, optional
         What gamma maximizes; the harmonic mean by default.
     n_replicates : int, optional
         Resample the samples this many times for the uncertainty of H, AUSUC and gamma.
+    folds : int, optional
+        Split the samples into this many parts, and measure each with the gamma that the others choose.
+    random_state : int
+        Seed of the folds and of the resampling.
 
     Examples
     --------
@@ -90,19 +124,127 @@ def calibrate(
     >>> round(result.gamma, 2), result.uncalibrated.h, result.point.h
     (0.25, 0.0, 100.0)
     """
-    goal = goal or Goal()
-    maxima = ScoreMaxima.from_scores(scores.scores, scores.seen)
-    found = {weights: _calibrate(scores, maxima, weights, goal, n_replicates) for weights in WEIGHTS}
-    return CalibrationResult(scores, maxima, found)
+    if scores.y is None:
+        raise UnseenError("These scores have no true classes (y), and calibrate needs them.")
+    y, seen = scores.y, scores.seen
+    maxima = ScoreMaxima.from_scores(scores.scores, seen)
+    resampling = _Resampling(n_replicates, folds, random_state)
+    return CalibrationResult(
+        n_samples=(int(seen[y].sum()), int((~seen[y]).sum())),
+        n_classes=(int(seen.sum()), int((~seen).sum())),
+        absent_classes=absent_classes(scores),
+        warnings=find_warnings(scores, maxima),
+        by_weights={
+            weights: _calibrate(maxima, y, seen, weights, goal or Goal(), resampling) for weights in WEIGHTS
+        },
+        auroc=seen_unseen_auroc(maxima.flips, seen[y]),
+        folds=folds,
+    )
+
+
+class _Resampling(NamedTuple):
+    """How the uncertainty is measured; None leaves it out."""
+
+    n_replicates: int | None
+    folds: int | None
+    random_state: int
 
 
 def _calibrate(
-    scores: Scores, maxima: ScoreMaxima, weights: Weights, goal: Goal, n_replicates: int | None
+    maxima: ScoreMaxima,
+    y: IndexArray,
+    seen: BoolArray,
+    weights: Weights,
+    goal: Goal,
+    resampling: _Resampling,
 ) -> Calibration:
-    y, seen = scores.y, scores.seen
+    n_replicates, folds, seed = resampling
     curve = SeenUnseenCurve.from_maxima(maxima, y, seen, weights)
     point = curve.best_for(goal)
-    if n_replicates is None:
-        return Calibration(curve, point)
-    replicates = bootstrap(maxima, y, seen, weights=weights, goal=goal, n_replicates=n_replicates)
-    return Calibration(curve, point, replicates)
+    replicates = held_out = None
+    if n_replicates is not None:
+        replicates = bootstrap(
+            maxima, y, seen, weights=weights, goal=goal, n_replicates=n_replicates, random_state=seed
+        )
+    if folds is not None:
+        held_out = measure_held_out(
+            maxima, y, seen, weights=weights, goal=goal, folds=folds, random_state=seed
+        )
+    return Calibration(curve, point, replicates, held_out)
+
+
+def measure_held_out(
+    maxima: ScoreMaxima,
+    y: IndexArray,
+    seen: BoolArray,
+    *,
+    weights: str = "per-class",
+    goal: Goal | None = None,
+    folds: int = 5,
+    random_state: int = 0,
+) -> Accuracies:
+    """Return the accuracies when every sample is predicted with the gamma that the other folds choose.
+
+    Parameters
+    ----------
+    maxima, y, seen, weights
+        As for ``SeenUnseenCurve.from_maxima``.
+    goal : Goal, optional
+        What gamma maximizes; the harmonic mean by default.
+    folds : int
+        The number of parts; the samples of every class are spread over them.
+    random_state : int
+    """
+    fold = _assign_folds(y, seen, folds, random_state)
+    predicted = np.empty_like(y)
+    for number in range(folds):
+        held_out, others = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        curve = SeenUnseenCurve.from_maxima(maxima.take(others), y[others], seen, weights)
+        predicted[held_out] = maxima.take(held_out).predict(curve.best_for(goal or Goal()).gamma)
+    return gzsl_accuracies(y, predicted, np.flatnonzero(seen), weights)
+
+
+def _assign_folds(y: IndexArray, seen: BoolArray, folds: int, random_state: int) -> IndexArray:
+    """Return the fold of every sample; the samples of a class are dealt out in random order."""
+    smaller = int(min(seen[y].sum(), (~seen[y]).sum()))
+    if not 2 <= folds <= smaller:
+        raise UnseenError(
+            f"Got folds={folds}, but expected 2 to {smaller}: every fold needs a seen and an unseen sample."
+            if smaller >= 2
+            else "Folds need at least two samples of seen classes and two of unseen classes."
+        )
+    shuffled = np.random.default_rng(random_state).permutation(len(y))
+    by_class = shuffled[y[shuffled].argsort(kind="stable")]
+    fold = np.empty(len(y), dtype=np.intp)
+    for side in (seen, ~seen):
+        members = by_class[side[y[by_class]]]
+        fold[members] = np.arange(len(members)) % folds
+    return fold
+
+
+def apply_gamma(gamma: float, scores: Scores) -> Application:
+    """Subtract gamma from the scores of the seen classes and predict.
+
+    Accuracies are known where there are true classes, some of them seen and some unseen.
+
+    Examples
+    --------
+    >>> scores = Scores(np.array([[0.9, 0.4, 0.5], [0.6, 0.1, 0.5]]), None, np.array([True, True, False]))
+    >>> apply_gamma(0.2, scores).predicted
+    array([0, 2])
+    """
+    maxima = ScoreMaxima.from_scores(scores.scores, scores.seen)
+    predicted = maxima.predict(gamma)
+    if (predicted < 0).any():
+        row = int((predicted < 0).argmax())
+        raise UnseenError(f"Every class of sample {row} has the score -inf: there is nothing to predict.")
+    return Application(
+        scores, gamma, predicted, _accuracies(scores, predicted), _accuracies(scores, maxima.predict())
+    )
+
+
+def _accuracies(scores: Scores, predicted: IndexArray) -> dict[Weights, Accuracies] | None:
+    y, seen = scores.y, scores.seen
+    if y is None or seen[y].all() or not seen[y].any():
+        return None
+    return {weights: gzsl_accuracies(y, predicted, np.flatnonzero(seen), weights) for weights in WEIGHTS}

@@ -19,7 +19,7 @@ from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen.calibration.display import SeenUnseenDisplay
 from unseen.calibration.goals import ROUNDING, Goal, OperatingPoint
 from unseen.calibration.maxima import ScoreMaxima
-from unseen.calibration.segments import finite_segments, last_of_equals, middle, segment_bounds
+from unseen.calibration.segments import last_of_equals, middle, segment_bounds, usable_segments
 from unseen.errors import UnseenError
 from unseen.metrics import Accuracies, area_under_curve, class_weights, harmonic_mean
 
@@ -46,6 +46,8 @@ class SeenUnseenCurve:
         A_U->C, A_S->C and their harmonic mean in percent, on each segment.
     ausuc : float
         Area under the curve, 0 to 1, by the trapezoidal rule over its points.
+    resolution : float
+        Segments narrower than this exist by rounding only: ``gamma`` and ``best`` never choose them.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class SeenUnseenCurve:
     seen_curve: FloatArray
     h_curve: FloatArray
     ausuc: float
+    resolution: float = 0.0
 
     @classmethod
     def from_scores(
@@ -95,7 +98,7 @@ class SeenUnseenCurve:
         if not last.all():
             ends = np.append(True, last)
             d, unseen, kept, h = d[last], unseen[ends], kept[ends], h[ends]
-        return cls(d, unseen, kept, h, area_under_curve(unseen, kept))
+        return cls(d, unseen, kept, h, area_under_curve(unseen, kept), resolution_of(maxima, samples))
 
     @property
     def gamma(self) -> float:
@@ -160,7 +163,7 @@ class SeenUnseenCurve:
         min_unseen : float, optional
             The reverse.
         unseen_share : float, optional
-            Maximize the expected accuracy when this share (0 to 1) of future samples is unseen.
+            Maximize the expected accuracy when this percentage of future samples is unseen.
 
         Examples
         --------
@@ -187,7 +190,7 @@ class SeenUnseenCurve:
 
     def near_best(self, tolerance: float = 0.01) -> FloatArray:
         """Return the intervals of gamma, (n, 2), where H is at least ``(1 - tolerance)`` times the best."""
-        near = self.h_curve >= (1 - tolerance) * self.h_curve.max() - ROUNDING
+        near = self.h_curve >= (1 - tolerance) * self.h - ROUNDING
         edges = np.diff(near, prepend=False, append=False).nonzero()[0].reshape(-1, 2)
         low, _ = segment_bounds(self.breakpoints, edges[:, 0])
         _, high = segment_bounds(self.breakpoints, edges[:, 1] - 1)
@@ -203,7 +206,8 @@ class SeenUnseenCurve:
         Ties are broken by the larger sum of both accuracies, then by the wider segment, which tolerates
         larger changes of the scores, then by the gamma nearest to 0.
         """
-        k = _largest(value, finite_segments(self.breakpoints))
+        k = np.flatnonzero(usable_segments(self.breakpoints, self.resolution))
+        k = k[_largest(value[k])]
         k = k[_largest(self.unseen_curve[k] + self.seen_curve[k])]
         low, high = segment_bounds(self.breakpoints, k)
         with np.errstate(over="ignore"):
@@ -215,10 +219,9 @@ class SeenUnseenCurve:
         return OperatingPoint(float(gamma[i]), (float(low[i]), float(high[i])), unseen, seen, h)
 
 
-def _largest(value: FloatArray, among: slice = slice(None)) -> IndexArray:
+def _largest(value: FloatArray) -> IndexArray:
     """Return the indices of all entries that equal the largest one up to rounding."""
-    value = value[among]
-    return np.flatnonzero(value >= value.max() - ROUNDING) + (among.start or 0)
+    return np.flatnonzero(value >= value.max() - ROUNDING)
 
 
 def check_labels(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
@@ -254,6 +257,17 @@ def sorted_flips(maxima: ScoreMaxima, y: IndexArray) -> tuple[IndexArray, FloatA
     right = np.flatnonzero((maxima.argmax_seen == y) | (maxima.argmax_unseen == y))
     samples = right[maxima.flips[right].argsort()]
     return samples, maxima.flips[samples]
+
+
+def resolution_of(maxima: ScoreMaxima, samples: IndexArray) -> float:
+    """Return the width of gammas that rounding blurs when gamma is subtracted from the scores.
+
+    With |scores| <= M and unit roundoff eps / 2, computing d, rounding gamma to the type of the scores and
+    subtracting it err by at most 1.5 eps M together. So a gamma in the middle of 4 eps M is safe.
+    """
+    best = np.abs([maxima.best_seen[samples], maxima.best_unseen[samples]])
+    largest = best.max(initial=0.0, where=np.isfinite(best))
+    return float(4 * max(np.finfo(best.dtype).eps, np.finfo(np.float64).eps) * np.float64(largest))
 
 
 def _accumulate(
@@ -297,4 +311,6 @@ def mean_curve(curves: Sequence[SeenUnseenCurve]) -> SeenUnseenCurve:
         unseen += curve.unseen_curve[segment] / len(curves)
         seen += curve.seen_curve[segment] / len(curves)
         h += curve.h_curve[segment] / len(curves)
-    return SeenUnseenCurve(breakpoints, unseen, seen, h, float(np.mean([curve.ausuc for curve in curves])))
+    ausuc = float(np.mean([curve.ausuc for curve in curves]))
+    resolution = max(curve.resolution for curve in curves)
+    return SeenUnseenCurve(breakpoints, unseen, seen, h, ausuc, resolution)

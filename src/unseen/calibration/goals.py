@@ -25,16 +25,16 @@ class OperatingPoint:
 
 @dataclass(frozen=True)
 class Goal:
-    """What to maximize: the harmonic mean by default, or the one goal that is given.
+    """What to maximize: the harmonic mean by default, or the one goal that is given, in percent.
 
     Parameters
     ----------
     min_seen : float, optional
-        Maximize the accuracy on unseen samples while the accuracy on seen ones is at least this (percent).
+        Maximize the accuracy on unseen samples while the accuracy on seen ones is at least this.
     min_unseen : float, optional
         The reverse.
     unseen_share : float, optional
-        Maximize the expected accuracy when this share (0 to 1) of future samples is unseen.
+        Maximize the expected accuracy when this percentage of future samples is unseen.
     """
 
     min_seen: float | None = None
@@ -45,10 +45,9 @@ class Goal:
         given = [f"{name}={value}" for name, value in vars(self).items() if value is not None]
         if len(given) > 1:
             raise UnseenError(f"Got {' and '.join(given)}, but expected one goal. Pass one of them.")
-        for name, top in (("min_seen", 100), ("min_unseen", 100), ("unseen_share", 1)):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= top:
-                raise UnseenError(f"Got {name}={value}, but expected a number from 0 to {top}.")
+        for name, value in vars(self).items():
+            if value is not None:
+                _check_percent(name, value)
 
     def value(self, unseen: FloatArray, seen: FloatArray, h: FloatArray) -> FloatArray:
         """Return what to maximize, for accuracies in percent."""
@@ -57,8 +56,9 @@ class Goal:
         if self.min_unseen is not None:
             return _gain_if_kept(self.min_unseen, kept=unseen, gained=seen)
         if self.unseen_share is not None:
+            p = self.unseen_share / 100
             # E = p U + (1 - p) S
-            return self.unseen_share * unseen + (1 - self.unseen_share) * seen
+            return p * unseen + (1 - p) * seen
         return h
 
     def check(self, point: OperatingPoint) -> OperatingPoint:
@@ -73,6 +73,16 @@ class Goal:
                     f"{got:.1f} %. Ask for less."
                 )
         return point
+
+
+def _check_percent(name: str, value: float) -> None:
+    if not 0 <= value <= 100:
+        raise UnseenError(f"Got {name}={value}, but expected percent: a number from 0 to 100.")
+    if 0 < value <= 1:
+        raise UnseenError(
+            f"Got {name}={value}, but expected percent, from 0 to 100. "
+            f"Pass {name}={100 * value:g} for {100 * value:g} %."
+        )
 
 
 def _gain_if_kept(bound: float, *, kept: FloatArray, gained: FloatArray) -> FloatArray:

@@ -57,6 +57,12 @@ class ScoreMaxima:
             np.concatenate([block.argmax_unseen for block in blocks]),
         )
 
+    def take(self, rows: IndexArray) -> Self:
+        """Return the maxima of some samples."""
+        return type(self)(
+            self.best_seen[rows], self.best_unseen[rows], self.argmax_seen[rows], self.argmax_unseen[rows]
+        )
+
     @cached_property
     def flips(self) -> FloatArray:
         """The gamma up to which each sample is predicted as seen: ``d`` (n_samples,), float64."""

@@ -1,8 +1,8 @@
-"""Anybody's scores from a file: ``.npz``, or CSV or Parquet with a column per class."""
+"""Score files of any model: ``.npz``, or CSV or Parquet tables with one column per class."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,134 +10,244 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.csv_files import read_csv
-from unseen._core.labels import label_positions
 from unseen._core.npz import read_npz, text_array
+from unseen.calibration.columns import find_columns
 from unseen.errors import UnseenError, need_extra, one_line
 
-LABEL = "y"  # the column of a table that holds the true class
+LABEL = "y"  # where files keep the true class
+_INDEX_NAMES = ("", "Unnamed: 0")  # a first column with this name is the row index that pandas wrote
+_PARQUET_INDEX = "__index_level_0__"
+_TORCH = (".pt", ".pth", ".ckpt", ".bin")
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores, true columns and seen classes, as ``SeenUnseenCurve.from_scores`` takes them."""
+    """Scores of samples for classes, with what is known about both.
 
-    scores: NDArray[Any]  # (samples, classes)
-    y: NDArray[np.intp]  # (samples,)
-    seen: NDArray[np.bool_]  # (classes,)
+    Attributes
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+    y : ndarray of shape (n_samples,), or None
+        The true column of every sample.
+    seen : ndarray of bool, shape (n_classes,)
+        Which classes had training samples.
+    class_names : tuple of str, optional
+    """
+
+    scores: FloatArray
+    y: IndexArray | None
+    seen: BoolArray
     class_names: tuple[str, ...] | None = None
 
     def name(self, column: int) -> str:
-        """Return what to call a class."""
+        """Return the name of a class, or its column number where classes have no names."""
         return str(column) if self.class_names is None else self.class_names[column]
 
 
-def read_scores(path: Path, seen: Sequence[str] | None = None) -> Scores:
-    """Read scores from a file.
+@dataclass
+class _Content:
+    """What a file holds, before labels are looked up."""
+
+    scores: NDArray[Any]
+    y: NDArray[Any] | None
+    class_names: NDArray[Any] | None = None
+    seen: NDArray[Any] | None = None
+    seen_classes: NDArray[Any] | None = None
+
+
+def read_scores(path: Path, seen: Sequence[str] | None = None, *, label_column: str | None = None) -> Scores:
+    """Read scores with the true class of every sample.
 
     Parameters
     ----------
     path : Path
         ``.npz`` with ``scores``, ``y``, ``seen`` (one bool per class) or ``seen_classes``, and optionally
         ``class_names``; or ``.csv`` or ``.parquet`` with one column per class and the true class in ``y``.
+        A first column without a name is the row index of a table that pandas wrote, and is skipped.
     seen : sequence of str, optional
-        The seen classes by name (or column number where there are no names), when the file does not say.
+        The seen classes by name (or by column number where there are no names), if the file does not say.
+    label_column : str, optional
+        The column (or array) with the true class; ``y`` by default.
     """
-    readers = {".npz": _read_npz, ".csv": _read_csv, ".parquet": _read_parquet}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
+    content = _read(path, label_column or LABEL)
+    if content.y is None:
+        raise UnseenError(
+            f"{path} has no {label_column or LABEL!r}, expected the true class of every sample there. "
+            "If it has another name, pass --label-column."
+        )
+    return _assemble(path, content, seen, None)
+
+
+def read_more_scores(
+    path: Path, like: Scores, seen: Sequence[str] | None = None, *, label_column: str | None = None
+) -> Scores:
+    """Read the scores that a calibration is applied to: true classes are optional here.
+
+    Which classes are seen is what ``seen`` or the file says. Otherwise it is taken from ``like``: by name
+    where both have class names, else by position.
+    """
+    return _assemble(path, _read(path, label_column or LABEL), seen, like)
+
+
+# ---- files ----------------------------------------------------------------------------------------------
+
+
+def _read(path: Path, label: str) -> _Content:
+    readers: dict[str, Callable[[Path, str], _Content]] = {
+        ".npz": _read_npz,
+        ".csv": _read_csv,
+        ".parquet": _read_parquet,
+    }
+    ending = path.suffix.lower()
+    if ending in _TORCH:
+        raise UnseenError(
+            f"{path} is a PyTorch file, which is never loaded here: it could run any code. Save the scores "
+            'with numpy.savez("scores.npz", scores=scores.cpu().numpy(), y=y, seen=seen).'
+        )
+    if ending not in readers:
         raise UnseenError(f"{path} has the ending {path.suffix!r}, expected one of {', '.join(readers)}.")
     if not path.is_file():
         raise UnseenError(f"{path} is missing.")
-    content = reader(path)
-    if seen is not None:
-        content["seen_classes"] = np.array(seen, dtype=str)
-        content.pop("seen", None)
-    return _assemble(path, content)
+    return readers[ending](path, label)
 
 
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    keys = ("scores", "y", "seen", "seen_classes", "class_names")
-    content = read_npz(path, keys)
-    missing = [key for key in ("scores", "y") if key not in content]
-    if missing:
-        raise UnseenError(f"{path} has no {missing[0]!r}, expected the arrays scores, y and seen.")
-    return content
+def _read_npz(path: Path, label: str) -> _Content:
+    others = ("scores", "seen", "seen_classes", "class_names")
+    if label in others:
+        raise UnseenError(f"Got label_column={label!r}, but expected the name of the array of true classes.")
+    found = read_npz(path, (*others, label))
+    if "scores" not in found:
+        raise UnseenError(f"{path} has no 'scores', expected the arrays scores, y and seen.")
+    y = found.pop(label, None)
+    return _Content(y=y, **found)
 
 
-def _read_csv(path: Path) -> dict[str, NDArray[Any]]:
+def _read_csv(path: Path, label: str) -> _Content:
     header, rows = read_csv(path)
-    label = _label_column(path, header)
-    y = text_array((row.pop(label).strip() for row in rows), str(path))
-    del header[label]
-    return {"scores": _numbers(path, header, rows), "y": y, "class_names": text_array(header, str(path))}
+    y = None
+    if label in header:
+        column = header.index(label)
+        y = text_array((row[column].strip() for row in rows), str(path))
+    classes = _class_columns(path, header, label)
+    names = [header[column] for column in classes]
+    numbers = _numbers(path, names, [[row[column] for column in classes] for row in rows])
+    return _Content(numbers, y, text_array(names, str(path)))
 
 
-def _numbers(path: Path, header: list[str], rows: list[list[str]]) -> NDArray[np.float64]:
+def _class_columns(path: Path, header: Sequence[str], label: str) -> list[int]:
+    """Return the columns that are classes: all but the true class and the index that pandas writes."""
+    start = 1 if header[0] in _INDEX_NAMES and header[0] != label else 0
+    columns = [c for c in range(start, len(header)) if header[c] not in (label, _PARQUET_INDEX)]
+    for column in columns:
+        if not header[column]:
+            raise UnseenError(
+                f"{path}, column {column + 1} has no name, expected the name of a class. "
+                "Only the first column may be without one: it is the row index."
+            )
+    return columns
+
+
+def _numbers(path: Path, names: Sequence[str], rows: list[list[str]]) -> NDArray[np.float64]:
     try:
         return np.array(rows, dtype=np.float64)
     except ValueError:
         pass
     for number, row in enumerate(rows, start=2):
-        for name, text in zip(header, row, strict=True):
+        for name, text in zip(names, row, strict=True):
             try:
                 float(text)
             except ValueError:
                 raise UnseenError(
                     f"{path}, line {number}, column {name!r} is {text!r}, expected a number. "
-                    f"Every column but {LABEL!r} is a class."
+                    "Every column is a class, except that of the true class (--label-column)."
                 ) from None
-    raise UnseenError(f"{path} holds no table of numbers.")
+    raise UnseenError(f"{path} is not a table of numbers.")
 
 
-def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
+def _read_parquet(path: Path, label: str) -> _Content:
     try:
         from pyarrow import parquet
     except ImportError as error:
         raise need_extra("pyarrow", "pandas", "Reading Parquet") from error
     try:
         table = parquet.read_table(path)
-        names, columns = table.column_names, [column.to_numpy() for column in table.columns]
+        header, columns = table.column_names, [column.to_numpy() for column in table.columns]
     except MemoryError:
         raise
-    except Exception as error:  # as many as there are ways to damage it
+    except Exception as error:  # every kind of damage has its own error
         raise UnseenError(f"{path} cannot be read as Parquet ({one_line(error)}).") from error
-    label = _label_column(path, names)
-    y = text_array(map(str, columns.pop(label)), str(path))
-    del names[label]
-    for name, column in zip(names, columns, strict=True):
-        if column.dtype.kind not in "fiu":
+    y = text_array(map(str, columns[header.index(label)]), str(path)) if label in header else None
+    classes = _class_columns(path, header, label)
+    for column in classes:
+        if columns[column].dtype.kind not in "fiu":
             raise UnseenError(
-                f"{path}, column {name!r} is of type {table.schema.field(name).type}, expected numbers. "
-                f"Every column but {LABEL!r} is a class."
+                f"{path}, column {header[column]!r} is of type {table.schema.types[column]}, expected "
+                "numbers. Every column is a class, except that of the true class (--label-column)."
             )
-    scores = np.array(columns).T.reshape(len(y), len(columns))
-    return {"scores": scores, "y": y, "class_names": text_array(names, str(path))}
+    scores = np.array([columns[column] for column in classes]).T.reshape(table.num_rows, len(classes))
+    return _Content(scores, y, text_array((header[column] for column in classes), str(path)))
 
 
-def _label_column(path: Path, names: list[str]) -> int:
-    if LABEL not in names:
-        raise UnseenError(f"{path} has no column {LABEL!r}, expected the true class of every row there.")
-    return names.index(LABEL)
+# ---- what they hold -------------------------------------------------------------------------------------
 
 
-def _assemble(path: Path, content: dict[str, NDArray[Any]]) -> Scores:
-    scores = content["scores"]
+def _assemble(path: Path, content: _Content, seen: Sequence[str] | None, like: Scores | None) -> Scores:
+    scores = content.scores
     if scores.ndim != 2 or 0 in scores.shape:
         raise UnseenError(f"scores has shape {scores.shape}, expected (samples, classes).")
     n_classes = scores.shape[1]
-    names = _class_names(content.get("class_names"), n_classes)
-    y = _columns(content["y"], names, n_classes, "y")
-    if "seen" in content:
-        return Scores(scores, y, _mask(content["seen"], n_classes), names)
-    if "seen_classes" not in content:
+    names = _class_names(content.class_names, n_classes)
+    y = None if content.y is None else _columns(content.y, names, n_classes, "y")
+    if y is not None and len(y) != len(scores):
+        raise UnseenError(f"y has shape {y.shape}, expected the class of each of {len(scores)} samples.")
+    return Scores(scores, y, _seen_mask(path, content, names, seen, like), names)
+
+
+def _seen_mask(
+    path: Path,
+    content: _Content,
+    names: tuple[str, ...] | None,
+    given: Sequence[str] | None,
+    like: Scores | None,
+) -> BoolArray:
+    """Return the mask of seen classes: as given, else as the file says, else as in ``like``."""
+    n_classes = content.scores.shape[1]
+    if given is not None and like is not None:
+        labels = names or [str(column) for column in range(n_classes)]
+        return np.isin(labels, list(given))  # the file may hold only some of the seen classes
+    listed = content.seen_classes if given is None else np.array(given, dtype=str)
+    if given is None and content.seen is not None:
+        return _mask(content.seen, n_classes)
+    if listed is not None:
+        mask = np.zeros(n_classes, dtype=bool)
+        mask[_columns(listed, names, n_classes, "seen_classes")] = True
+        return mask
+    if like is not None:
+        return _mask_like(path, names, n_classes, like)
+    raise UnseenError(
+        f"{path} does not say which classes were seen in training. Pass --seen, or save seen (one bool "
+        "per class) or seen_classes in the file."
+    )
+
+
+def _mask_like(path: Path, names: tuple[str, ...] | None, n_classes: int, like: Scores) -> BoolArray:
+    if names is None or like.class_names is None:
+        if n_classes != len(like.seen):
+            raise UnseenError(
+                f"{path} has {n_classes} classes, but gamma was chosen with {len(like.seen)}, and without "
+                "class names in both files they cannot be matched. Save seen or class_names in the file."
+            )
+        return like.seen
+    known = dict(zip(like.class_names, like.seen, strict=True))
+    new = [name for name in names if name not in known]
+    if new:
         raise UnseenError(
-            f"{path} does not say which classes were seen in training. Pass --seen, or save seen (one bool "
-            "per class) or seen_classes in the file."
+            f"{path} has class {new[0]!r}, which the scores that chose gamma lack. "
+            "Pass --seen with all seen classes, or save seen in the file."
         )
-    seen = np.zeros(n_classes, dtype=bool)
-    seen[_columns(content["seen_classes"], names, n_classes, "seen_classes")] = True
-    return Scores(scores, y, seen, names)
+    return np.array([known[name] for name in names])
 
 
 def _class_names(names: NDArray[Any] | None, n_classes: int) -> tuple[str, ...] | None:
@@ -149,11 +259,11 @@ def _class_names(names: NDArray[Any] | None, n_classes: int) -> tuple[str, ...] 
         )
     known = tuple(map(str, names))
     if len(set(known)) < n_classes:
-        raise UnseenError("class_names holds a name twice. Give every class a name of its own.")
+        raise UnseenError("class_names holds a name twice. Give every class its own name.")
     return known
 
 
-def _mask(seen: NDArray[Any], n_classes: int) -> NDArray[np.bool_]:
+def _mask(seen: NDArray[Any], n_classes: int) -> BoolArray:
     if seen.shape != (n_classes,) or not np.isin(seen, (0, 1)).all():
         raise UnseenError(
             f"seen has shape {seen.shape} and type {seen.dtype}, expected one bool per class: "
@@ -162,18 +272,8 @@ def _mask(seen: NDArray[Any], n_classes: int) -> NDArray[np.bool_]:
     return seen.astype(bool)
 
 
-def _columns(
-    labels: NDArray[Any], names: tuple[str, ...] | None, n_classes: int, what: str
-) -> NDArray[np.intp]:
-    """Return the column of every label: a name where classes have names, else a column number."""
-    if labels.ndim != 1 or labels.dtype.kind not in "iuUSO":
-        raise UnseenError(
-            f"{what} has shape {labels.shape} and type {labels.dtype}, expected a list of class "
-            f"{'names or ' if names else ''}column numbers."
-        )
-    by_number = labels.dtype.kind in "iu" or names is None
-    classes = np.arange(n_classes).astype(str) if by_number else np.array(names)
-    first, last = classes[0], classes[-1]
-    return label_positions(
-        labels.astype(str), classes, what, f"is none of the {n_classes} classes {first} .. {last}"
-    )
+def _columns(labels: NDArray[Any], names: tuple[str, ...] | None, n_classes: int, what: str) -> IndexArray:
+    """Return the column of every label; in a file, column numbers may be text."""
+    if names is None and labels.dtype.kind in "US":
+        names = tuple(str(column) for column in range(n_classes))
+    return find_columns(labels, None if names is None else np.array(names), n_classes, what)

@@ -11,6 +11,7 @@ import numpy as np
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 
 _LARGEST = np.finfo(np.float64).max
+_DENSE = 16  # a run of narrow segments wider than this many resolutions is more than rounding
 
 
 def last_of_equals(d: FloatArray) -> BoolArray:
@@ -27,10 +28,28 @@ def segment_bounds(breakpoints: FloatArray, k: IndexArray) -> tuple[FloatArray, 
     return low, high
 
 
-def finite_segments(breakpoints: FloatArray) -> slice:
-    """Return the segments that hold a finite gamma: all but an end that is only -inf or only inf."""
-    first, last = (breakpoints[:1] == -np.inf).sum(), (breakpoints[-1:] == np.inf).sum()
-    return slice(int(first), len(breakpoints) + 1 - int(last))
+def usable_segments(breakpoints: FloatArray, resolution: float = 0.0) -> BoolArray:
+    """Mark the segments (K + 1,) that gamma may be chosen from.
+
+    Left out are ends that hold no finite gamma, and segments narrower than ``resolution``: once gamma is
+    subtracted from the scores, rounding decides what happens there. But where so many samples lie close
+    together that narrow segments fill a wide interval, some gamma in it must be usable, and all of them are.
+    """
+    usable = np.ones(len(breakpoints) + 1, dtype=bool)
+    if len(breakpoints):
+        usable[0], usable[-1] = breakpoints[0] != -np.inf, breakpoints[-1] != np.inf
+        usable[1:-1] = ~_is_rounding(breakpoints, resolution)
+    return usable
+
+
+def _is_rounding(breakpoints: FloatArray, resolution: float) -> BoolArray:
+    """Mark the segments (K - 1,) between two breakpoints that are narrow, and whose neighborhood is too."""
+    with np.errstate(over="ignore"):
+        width = np.diff(breakpoints)
+    narrow = width <= resolution
+    run = np.cumsum(~narrow)  # a run of narrow segments belongs to the wide segment before it
+    run_width = np.bincount(run, weights=np.where(narrow, width, 0))
+    return narrow & (run_width[run] <= _DENSE * resolution)
 
 
 def middle(low: FloatArray, high: FloatArray, breakpoints: FloatArray) -> FloatArray:

@@ -2,96 +2,123 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from unseen._core.files import atomic_path, check_writable, write_npz
+from unseen._core.files import atomic_path, check_output, write_npz
 from unseen.cli import options
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
-    from unseen.calibration.calibrate import Calibration, CalibrationResult
+    from unseen.calibration.calibrate import Application, Calibration
     from unseen.metrics import Weights
 
 FIGURES = (".png", ".svg", ".pdf", ".html")
+PREDICTIONS = (".csv", ".npz")
 
 
-@click.command(
-    epilog="Example: unseen calibrate scores.npz --min-seen 80 --plot curve.html --apply calibrated.npz"
-)
+@click.command(epilog="Example: unseen calibrate val.npz --apply test.npz --out predictions.csv")
 @click.argument("file", metavar="SCORES", type=options.FILE)
-@click.option(
-    "--seen", help="Seen classes, comma-separated, or @FILE with one per line. [default: as SCORES says]"
-)
+@click.option("--apply", type=options.FILE, metavar="OTHER", help="Scores to use the chosen gamma on.")
+@options.out("Predictions for OTHER: FILE.csv or FILE.npz.")
+@click.option("--seen", help="Seen classes, comma-separated, or @FILE with one per line.")
+@click.option("--label-column", metavar="NAME", help="Column with the true class. [default: y]")
 @click.option(
     "--weights",
     type=click.Choice(["per-class", "per-sample"]),
     default="per-class",
     show_default=True,
-    help="Whose gamma --plot and --apply use.",
+    help="Average whose gamma --plot and --apply use.",
 )
 @click.option(
-    "--min-seen", type=float, help="Best unseen accuracy with at least this seen accuracy (percent)."
+    "--min-seen", type=float, metavar="PERCENT", help="Keep at least this accuracy on seen samples."
 )
 @click.option(
-    "--min-unseen", type=float, help="Best seen accuracy with at least this unseen accuracy (percent)."
+    "--min-unseen", type=float, metavar="PERCENT", help="Reach at least this accuracy on unseen ones."
 )
+@click.option("--unseen-share", type=float, metavar="PERCENT", help="Expect this share of unseen samples.")
 @click.option(
-    "--unseen-share", type=float, help="Best accuracy when this share (0 to 1) of the samples is unseen."
+    "--folds", type=click.IntRange(2), metavar="K", help="Measure H on held-out samples, in K folds."
 )
 @click.option("--bootstrap", type=click.IntRange(1), metavar="N", help="95 % intervals from N resamplings.")
-@click.option("--plot", type=options.FILE, help="FILE.png, .svg or .pdf, or .html to move gamma.")
-@click.option("--apply", type=options.FILE, metavar="OUT.npz", help="Write calibrated predictions.")
+@click.option("--plot", type=options.FILE, metavar="FILE", help=".png, .svg or .pdf; .html to move gamma.")
+@options.force
 @options.as_json
 def command(
     file: Path,
+    apply: Path | None,
+    out: Path | None,
     seen: str | None,
+    label_column: str | None,
     weights: Weights,
     min_seen: float | None,
     min_unseen: float | None,
     unseen_share: float | None,
+    folds: int | None,
     bootstrap: int | None,
     plot: Path | None,
-    apply: Path | None,
+    force: bool,
     as_json: bool,
 ) -> None:
-    """Find the number to subtract from the scores of the seen classes.
+    """Find the number gamma to subtract from the scores of the seen classes.
 
     SCORES is an .npz with `scores` (samples x classes), `y` (true columns) and `seen` (one bool per class) or
-    `seen_classes`; or a CSV or Parquet table with a column per class and the true class in column `y`.
+    `seen_classes`; or a CSV or Parquet table with a column per class and the true class in column `y`. OTHER
+    has the same form; true classes are optional there.
 
-    By default gamma maximizes the harmonic mean of both accuracies; --min-seen, --min-unseen and
-    --unseen-share choose another goal.
+    By default gamma maximizes the harmonic mean of the accuracies on seen and on unseen samples. --min-seen,
+    --min-unseen and --unseen-share choose another goal.
     """
     from unseen.calibration import report
-    from unseen.calibration.calibrate import calibrate
+    from unseen.calibration.calibrate import apply_gamma, calibrate
     from unseen.calibration.goals import Goal
-    from unseen.calibration.scores import read_scores
+    from unseen.calibration.scores import read_more_scores, read_scores
 
-    goal = Goal(min_seen, min_unseen, unseen_share)
-    _check_target("--plot", plot, FIGURES)
-    _check_target("--apply", apply, (".npz",))
-    result = calibrate(read_scores(file, _seen_names(seen)), goal=goal, n_replicates=bootstrap)
-    _say_absent(result)
-    click.echo(json.dumps(report.as_json(result), indent=2) if as_json else report.as_table(result))
+    goal, seen_names = Goal(min_seen, min_unseen, unseen_share), _seen_names(seen)
+    if out and not apply:
+        raise UnseenError("--out is the file of predictions for --apply OTHER. Name OTHER too.")
+    _check_target("--plot", plot, FIGURES, (file, apply), force)
+    _check_target("--out", out, PREDICTIONS, (file, apply), force)
+    scores = read_scores(file, seen_names, label_column=label_column)
+    other = read_more_scores(apply, scores, seen_names, label_column=label_column) if apply else None
+    result = calibrate(scores, goal=goal, n_replicates=bootstrap, folds=folds)
+    applied = apply_gamma(result.by_weights[weights].gamma, other) if other else None
+    for warning in result.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if as_json:
+        content = report.as_json(result) | ({"applied": report.application_json(applied)} if applied else {})
+        click.echo(json.dumps(content, indent=2))
+    else:
+        click.echo(report.as_table(result))
+        if applied:
+            click.echo("\n" + report.application_table(applied))
     if plot:
         _draw(result.by_weights[weights], plot, file.name)
-    if apply:
-        _write_predictions(result, result.by_weights[weights].gamma, apply)
+    if applied and out:
+        _write_predictions(applied, out)
+    if not (apply or folds):
+        click.echo(
+            "H was measured on the samples that chose gamma, so it is optimistic. For an honest estimate use "
+            "--folds 5, or --apply OTHER with other samples.",
+            err=True,
+        )
 
 
-def _check_target(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
-    """Refuse a file that cannot be written before any work is done."""
+def _check_target(
+    option: str, path: Path | None, endings: tuple[str, ...], inputs: tuple[Path | None, ...], force: bool
+) -> None:
+    """Refuse a file that cannot or must not be written, before any work is done."""
     if path is None:
         return
     if path.suffix.lower() not in endings:
         raise UnseenError(f"{option} {path} has the ending {path.suffix!r}, expected {', '.join(endings)}.")
     if not path.parent.is_dir():
         raise UnseenError(f"{option} {path}: there is no folder {path.parent}. Make it first.")
-    check_writable(path)
+    check_output(path, inputs=inputs, force=force)
 
 
 def _seen_names(seen: str | None) -> list[str] | None:
@@ -107,14 +134,6 @@ def _seen_names(seen: str | None) -> list[str] | None:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _say_absent(result: CalibrationResult) -> None:
-    names = result.absent_classes
-    if names:
-        shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-        count = f"{len(names)} of {len(result.scores.seen)} classes"
-        click.echo(f"{count} have no sample and are ignored in the averages: {shown}", err=True)
-
-
 def _draw(found: Calibration, path: Path, title: str) -> None:
     from unseen.calibration.display import SeenUnseenDisplay
     from unseen.report.curve_page import render_curve_page
@@ -128,11 +147,19 @@ def _draw(found: Calibration, path: Path, title: str) -> None:
     click.echo(f"wrote {path}", err=True)
 
 
-def _write_predictions(result: CalibrationResult, gamma: float, path: Path) -> None:
+def _write_predictions(applied: Application, path: Path) -> None:
+    """Write the predicted class of every sample."""
     import numpy as np
 
-    content: dict[str, Any] = {"predicted": result.maxima.predict(gamma), "gamma": np.float64(gamma)}
-    if result.scores.class_names is not None:
-        content["class_names"] = np.array(result.scores.class_names)
-    write_npz(path, **content)
-    click.echo(f"wrote {path}: the predicted column of {len(result.maxima)} samples", err=True)
+    scores, predicted = applied.scores, applied.predicted
+    if path.suffix.lower() == ".npz":
+        names = {} if scores.class_names is None else {"class_names": np.array(scores.class_names)}
+        write_npz(path, predicted=predicted, gamma=np.float64(applied.gamma), **names)
+    else:
+        kinds = np.where(scores.seen, "seen", "unseen")[predicted].tolist()
+        classes = [scores.name(column) for column in predicted.tolist()]
+        with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["sample", "class", "kind"])
+            writer.writerows(zip(range(len(classes)), classes, kinds))
+    click.echo(f"wrote {path}: the classes of {len(predicted)} samples", err=True)

@@ -1,0 +1,91 @@
+"""What looks wrong with a set of scores, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unseen._core.blocks import FloatArray
+from unseen.calibration.maxima import ScoreMaxima
+from unseen.calibration.scores import Scores
+
+_WINS = 0.95  # share of all samples that makes one predicted class suspicious
+_COLUMN_SCALE = 1000  # times the size of a typical column
+_SIDE_SCALE = 100  # times the size of the other side
+
+
+def find_warnings(scores: Scores, maxima: ScoreMaxima) -> list[str]:
+    """Return what a person should look at: absent classes, one winner, scores of another scale."""
+    size = _largest_finite(scores.scores)  # (classes,)
+    found = (
+        _absent(scores),
+        _one_winner(scores, maxima),
+        _other_column(scores, size),
+        _other_side(scores, size),
+    )
+    return [warning for warning in found if warning]
+
+
+def absent_classes(scores: Scores) -> list[str]:
+    """Return the names of the classes without samples."""
+    if scores.y is None:
+        return []
+    count = np.bincount(scores.y, minlength=len(scores.seen))
+    return [scores.name(column) for column in np.flatnonzero(count == 0).tolist()]
+
+
+def _absent(scores: Scores) -> str | None:
+    names = absent_classes(scores)
+    if not names:
+        return None
+    count = f"{len(names)} of {len(scores.seen)} classes"
+    return f"{count} have no sample and are ignored in the averages: {_shown(names)}"
+
+
+def _one_winner(scores: Scores, maxima: ScoreMaxima) -> str | None:
+    """Warn of a class that is predicted for nearly every sample although most belong to others."""
+    predicted = maxima.predict()
+    winner = int(np.bincount(predicted[predicted >= 0], minlength=1).argmax())
+    share = float((predicted == winner).mean())
+    true_share = 0.0 if scores.y is None else float((scores.y == winner).mean())
+    if share < _WINS or true_share > 0.5:
+        return None
+    count = "every sample" if share == 1 else f"{100 * share:.0f} % of the samples"
+    return (
+        f"class {scores.name(winner)} has the highest score for {count}. Check that its column holds scores."
+    )
+
+
+def _other_column(scores: Scores, size: FloatArray) -> str | None:
+    """Warn of a few columns whose largest score is far larger than that of the other columns."""
+    typical = float(np.median(size))
+    large = np.flatnonzero(size > _COLUMN_SCALE * typical)
+    if not typical or not len(large) or len(large) > max(1, len(size) // 20):
+        return None
+    names = _shown([scores.name(column) for column in large.tolist()])
+    return (
+        f"the scores of class {names} reach {size[large].max():.3g}, those of a typical class {typical:.3g}. "
+        "Is it a class? (-inf excludes a class.)"
+    )
+
+
+def _largest_finite(scores: FloatArray) -> FloatArray:
+    finite = np.isfinite(scores)
+    highest, lowest = (extreme(scores, axis=0, initial=0, where=finite) for extreme in (np.max, np.min))
+    return np.asarray(np.maximum(highest, -lowest))
+
+
+def _other_side(scores: Scores, size: FloatArray) -> str | None:
+    """Warn where seen and unseen classes seem to come from different kinds of scores."""
+    seen, unseen = (float(size[side].max(initial=0.0)) for side in (scores.seen, ~scores.seen))
+    if not (seen and unseen) or max(seen / unseen, unseen / seen) < _SIDE_SCALE:
+        return None
+    return (
+        f"the scores of seen classes reach {seen:.3g}, those of unseen classes {unseen:.3g}. Calibration "
+        "subtracts one number and cannot correct another scale: standardize each side first."
+    )
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

@@ -1,0 +1,111 @@
+"""The columns of scores: classes by name or by number, and which of them are seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unseen._core.blocks import BoolArray, IndexArray
+from unseen._core.labels import LabelArray, class_mask, label_positions
+from unseen.errors import UnseenError
+
+_KINDS = {"b": "bool", "i": "number", "u": "number", "U": "name", "S": "name", "T": "name", "O": "name"}
+
+
+def column_names(scores: Any) -> LabelArray | None:
+    """Return the column labels of a DataFrame (pandas or polars); None for anything else.
+
+    The labels 0, 1, ... of a DataFrame without names are None too: they are the column numbers.
+    """
+    columns = getattr(scores, "columns", None)
+    if columns is None:
+        return None
+    names = np.asarray(list(columns))
+    if len(set(names.tolist())) < len(names):
+        raise UnseenError("scores has two columns with the same name. Give every class its own name.")
+    return None if names.dtype.kind in "iu" and np.array_equal(names, np.arange(len(names))) else names
+
+
+def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, what: str = "y") -> IndexArray:
+    """Return the column of every label.
+
+    A label is the name of its column where columns have names. Integers are column numbers, unless the
+    names are integers themselves.
+
+    Examples
+    --------
+    >>> find_columns(["owl", "jay"], np.array(["jay", "owl", "ant"]), 3)
+    array([1, 0])
+    >>> find_columns([2, 0], np.array(["jay", "owl", "ant"]), 3)
+    array([2, 0])
+    """
+    given = np.asarray(labels)
+    kind = _KINDS.get(given.dtype.kind)
+    if given.ndim != 1 or kind not in ("number", "name"):
+        raise UnseenError(
+            f"{what} has shape {given.shape} and type {given.dtype}, expected a list of class "
+            f"{'indices' if names is None else 'names or indices'}."
+        )
+    by_name = names is not None and (kind == "name" or _KINDS.get(names.dtype.kind) == "number")
+    if by_name:
+        classes = np.asarray(names)
+        lacks = f"is none of the {n_classes} classes {classes[0]} .. {classes[-1]}"
+        return label_positions(_comparable(given), _comparable(classes), what, lacks)
+    if kind == "name":
+        raise UnseenError(
+            f"{what} holds names such as {str(given[0])!r}, but the columns of scores have no names. "
+            "Pass scores as a DataFrame with class names as columns, or class indices."
+        )
+    outside = (given < 0) | (given >= n_classes)
+    if outside.any():
+        row = int(outside.argmax())
+        raise UnseenError(
+            f"{what}[{row}] is {given[row]}, but there are {n_classes} classes "
+            f"(labels must be 0..{n_classes - 1})."
+        )
+    return given.astype(np.intp, copy=False)
+
+
+def _comparable(labels: LabelArray) -> LabelArray:
+    """Return text as one type, whether it came as objects, bytes or strings; numbers stay numbers."""
+    return labels if labels.dtype.kind in "iu" else labels.astype(str)
+
+
+def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArray:
+    """Return the mask of seen classes from a mask, class names or class indices.
+
+    A mask with class names as index (a Series) is matched by name.
+
+    Examples
+    --------
+    >>> seen_columns(["jay", "owl"], np.array(["owl", "ant", "jay"]), 3)
+    array([ True, False,  True])
+    """
+    given: NDArray[Any] = np.asarray(seen)
+    if given.dtype == bool:
+        if given.shape != (n_classes,):
+            raise UnseenError(
+                f"seen has shape {given.shape}, expected one bool per class: ({n_classes},). "
+                "Pass True for every class that had training samples."
+            )
+        return _by_name(given, getattr(seen, "index", None), names)
+    columns = find_columns(given, names, n_classes, "seen")
+    if len(np.unique(columns)) < len(columns):
+        twice = given[np.bincount(columns)[columns] > 1][0]
+        raise UnseenError(
+            f"seen lists class {str(twice)!r} twice. Pass class names or indices once each, or one bool "
+            "(True or False) per class."
+        )
+    return class_mask(columns, n_classes)
+
+
+def _by_name(mask: BoolArray, index: Any, names: LabelArray | None) -> BoolArray:
+    """Return the mask in the order of ``names`` if it is indexed by them (a list's ``index`` is a method)."""
+    if names is None or index is None or callable(index):
+        return mask
+    labels = np.asarray(index)
+    if labels.dtype.kind in "iu" and names.dtype.kind not in "iu":
+        return mask
+    return mask[find_columns(names, labels, len(labels), "scores")]

@@ -1,0 +1,120 @@
+"""Held-out estimates against a literal loop, and what looks wrong with scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unseen.calibration.calibrate import _assign_folds, apply_gamma, calibrate, measure_held_out
+from unseen.calibration.curve import Goal, ScoreMaxima, SeenUnseenCurve
+from unseen.calibration.scores import Scores
+from unseen.errors import UnseenError
+from unseen.metrics import accuracy, harmonic_mean
+
+SEEN = np.array([True, True, True, False, False])
+
+
+def problem(n: int = 200, seed: int = 0) -> Scores:
+    rng = np.random.default_rng(seed)
+    y = np.append(np.arange(5), rng.integers(0, 5, n - 5))
+    scores = rng.normal(size=(n, 5))
+    scores[np.arange(n), y] += 1.5
+    scores[:, SEEN] += 1
+    return Scores(scores, y, SEEN)
+
+
+@pytest.mark.parametrize("weights", ["per-class", "per-sample"])
+def test_every_sample_is_predicted_by_a_gamma_of_the_others(weights):
+    given = problem(60)
+    maxima = ScoreMaxima.from_scores(given.scores, SEEN)
+    fold = _assign_folds(given.y, SEEN, 4, 0)
+    predicted = np.full(60, -1)
+    for number in range(4):
+        inside = fold == number
+        gamma = SeenUnseenCurve.from_scores(given.scores[~inside], given.y[~inside], SEEN, weights).gamma
+        predicted[inside] = (given.scores[inside] - gamma * SEEN).argmax(axis=1)
+    is_seen = SEEN[given.y]
+    U, S = (accuracy(given.y[rows], predicted[rows], weights) for rows in (~is_seen, is_seen))
+    found = measure_held_out(maxima, given.y, SEEN, weights=weights, folds=4)
+    assert found == pytest.approx((U, S, harmonic_mean(U, S)))
+
+
+def test_folds_hold_as_many_samples_of_every_class_as_possible():
+    y = np.repeat(np.arange(5), [7, 12, 1, 3, 20])
+    fold = _assign_folds(y, SEEN, 3, 0)
+    for c in range(5):
+        count = np.bincount(fold[y == c], minlength=3)
+        assert count.max() - count.min() <= 1
+    assert (fold != _assign_folds(y, SEEN, 3, 1)).any()
+
+
+def test_held_out_accuracies_are_nearer_to_new_samples():
+    """On the samples that chose gamma, H is too good; on held-out samples it is right on average."""
+    optimistic, honest, new = [], [], []
+    for seed in range(30):
+        found = calibrate(problem(40, seed), folds=5).by_weights["per-class"]
+        optimistic.append(found.point.h)
+        honest.append(found.held_out.h)
+        new.append(apply_gamma(found.gamma, problem(4000, 1000 + seed)).calibrated["per-class"].h)
+    assert np.mean(optimistic) > np.mean(new) + 2
+    assert abs(np.mean(honest) - np.mean(new)) < np.mean(optimistic) - np.mean(new)
+
+
+def test_the_goal_is_kept_in_every_fold():
+    found = calibrate(problem(400), goal=Goal(min_seen=60), folds=5).by_weights["per-sample"]
+    assert found.held_out.seen == pytest.approx(60, abs=5)
+
+
+def test_too_many_folds_are_refused():
+    with pytest.raises(UnseenError, match="folds=200, but expected 2 to"):
+        calibrate(problem(), folds=200)
+    with pytest.raises(UnseenError, match="at least two samples"):
+        calibrate(Scores(np.eye(5)[[0, 4]], np.array([0, 4]), SEEN), folds=2)
+
+
+def test_scores_without_true_classes_cannot_choose():
+    with pytest.raises(UnseenError, match="no true classes"):
+        calibrate(Scores(np.eye(5), None, SEEN))
+
+
+def test_a_sample_without_a_candidate_is_refused():
+    with pytest.raises(UnseenError, match="sample 1"):
+        apply_gamma(0.0, Scores(np.array([[0.0] * 5, [-np.inf] * 5]), None, SEEN))
+
+
+def with_column(column: np.ndarray) -> Scores:
+    given = problem()
+    scores = np.column_stack([given.scores, column])
+    return Scores(scores, given.y, np.append(SEEN, True), ("a", "b", "c", "d", "e", "id"))
+
+
+def test_nothing_wrong_is_no_warning():
+    assert calibrate(problem()).warnings == []
+
+
+def test_a_class_that_wins_everything_is_named():
+    winner = [w for w in calibrate(with_column(np.full(200, 50.0))).warnings if "highest" in w]
+    assert winner == ["class id has the highest score for every sample. Check that its column holds scores."]
+
+
+def test_a_column_on_another_scale_is_named():
+    (scale,) = [w for w in calibrate(with_column(np.arange(200) * 1e3)).warnings if "typical" in w]
+    assert scale.startswith("the scores of class id reach 1.99e+05, those of a typical class")
+
+
+def test_sides_of_another_scale_are_told():
+    given = problem()
+    given.scores[:, SEEN] *= 1000
+    (warning,) = calibrate(given).warnings
+    assert warning.startswith("the scores of seen classes reach") and "cannot correct another" in warning
+
+
+def test_softmax_scores_with_absent_classes_are_not_called_strange():
+    given = problem()
+    scores = np.column_stack([20 * given.scores, np.zeros((200, 15))])
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    scores /= scores.sum(axis=1, keepdims=True)
+    found = calibrate(Scores(scores, given.y, np.append(SEEN, np.zeros(15, bool)))).warnings
+    assert [w.split(":")[0] for w in found] == [
+        "15 of 20 classes have no sample and are ignored in the averages"
+    ]

@@ -1,0 +1,100 @@
+"""Score files as people have them: tables that pandas wrote, other columns, other classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unseen.calibration.scores import Scores, read_more_scores, read_scores
+from unseen.errors import UnseenError
+
+NAMES = ["ant", "bee", "cow"]
+TABLE = np.array([[0.9, 0.2, 0.3], [0.1, 0.8, 0.2], [0.4, 0.5, 0.6]])
+
+
+def frame(**columns: object):
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame(TABLE, columns=NAMES).assign(**columns)
+
+
+@pytest.mark.parametrize("index", [[10, 4000, 7], ["x", "y", "z"]])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv twice"])
+def test_the_index_of_pandas_is_not_a_class(tmp_path, index, kind):
+    table = frame(y=NAMES).set_axis(index, axis=0)
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        path = tmp_path / "scores.parquet"
+        table.to_parquet(path)
+    else:
+        path = tmp_path / "scores.csv"
+        table.to_csv(path)
+    if kind == "csv twice":  # read without index_col, then written without index: "Unnamed: 0"
+        pd = pytest.importorskip("pandas")
+        pd.read_csv(path).to_csv(path, index=False)
+    found = read_scores(path, ["ant"])
+    assert found.class_names == tuple(NAMES)
+    np.testing.assert_array_equal(found.scores, TABLE)
+    np.testing.assert_array_equal(found.y, [0, 1, 2])
+
+
+def test_only_the_first_column_may_have_no_name(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("ant,,y\n1,2,ant\n")
+    with pytest.raises(UnseenError, match="column 2 has no name"):
+        read_scores(path, ["ant"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
+def test_the_true_class_may_have_another_name(tmp_path, kind):
+    path = tmp_path / f"scores.{kind}"
+    if kind == "npz":
+        np.savez(path, scores=TABLE, truth=NAMES, class_names=NAMES, seen=[1, 0, 0])
+    elif kind == "csv":
+        frame(truth=NAMES).to_csv(path, index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        frame(truth=NAMES).to_parquet(path)
+    found = read_scores(path, ["ant"], label_column="truth")
+    np.testing.assert_array_equal(found.y, [0, 1, 2])
+    assert found.class_names == tuple(NAMES)
+    with pytest.raises(UnseenError, match=r"has no 'y'.*--label-column|expected a number|of type"):
+        read_scores(path, ["ant"])
+
+
+CHOSEN = Scores(TABLE, np.arange(3), np.array([True, False, True]), tuple(NAMES))
+
+
+def write(path, **content):
+    np.savez(path, **content)
+    return path
+
+
+def test_seen_classes_carry_over_by_name(tmp_path):
+    path = write(tmp_path / "other.npz", scores=TABLE[:, :2], class_names=["cow", "bee"])
+    assert read_more_scores(path, CHOSEN).seen.tolist() == [True, False]
+
+
+def test_seen_classes_carry_over_by_position_without_names(tmp_path):
+    path = write(tmp_path / "other.npz", scores=TABLE)
+    assert read_more_scores(path, CHOSEN).seen.tolist() == [True, False, True]
+    with pytest.raises(UnseenError, match="has 2 classes, but gamma was chosen with 3"):
+        read_more_scores(write(tmp_path / "two.npz", scores=TABLE[:, :2]), CHOSEN)
+
+
+def test_what_the_file_or_the_user_says_comes_first(tmp_path):
+    path = write(tmp_path / "other.npz", scores=TABLE, class_names=["ant", "cow", "elk"], seen=[0, 0, 1])
+    assert read_more_scores(path, CHOSEN).seen.tolist() == [False, False, True]
+    assert read_more_scores(path, CHOSEN, ["ant", "cow", "owl"]).seen.tolist() == [True, True, False]
+
+
+def test_an_unknown_class_is_not_guessed(tmp_path):
+    path = write(tmp_path / "other.npz", scores=TABLE, class_names=["ant", "cow", "elk"])
+    with pytest.raises(UnseenError, match="has class 'elk', which the scores that chose gamma lack"):
+        read_more_scores(path, CHOSEN)
+
+
+def test_true_classes_are_required_only_to_choose(tmp_path):
+    path = write(tmp_path / "other.npz", scores=TABLE, seen=[1, 0, 1])
+    assert read_more_scores(path, CHOSEN).y is None
+    with pytest.raises(UnseenError, match="has no 'y'"):
+        read_scores(path)
