@@ -261,7 +261,8 @@ def _selection_state(model: GZSLClassifierCV) -> tuple[State, Tensors]:
         more = _state(model.estimator_zsl_, "zsl")
         state, tensors = state | more[0], tensors | more[1]
     chosen = {name: _plain(getattr(model, name), name) for name in CHOSEN}
-    chosen |= {"gamma": model.gamma, "weights": model.weights, "ausuc": model.curve_.ausuc}
+    chosen |= {"gamma": model.gamma, "weights": model.weights}
+    chosen |= {"ausuc": model.curve_.ausuc, "resolution": model.curve_.resolution}
     chosen["cv_results_"] = _plain(model.cv_results_, "cv_results_")
     curve = {f"curve/{name}": getattr(model.curve_, name) for name in CURVE}
     return {**state, "selection": chosen}, tensors | curve
@@ -282,5 +283,6 @@ def _restore_selection(
     results = chosen["cv_results_"].items()
     model.cv_results_ = {name: value if name == "params" else np.array(value) for name, value in results}
     curve = {name: tensors[f"curve/{name}"] for name in CURVE}
-    model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"])
+    resolution = chosen.get("resolution", 0.0)  # files of release 0.1 have none
+    model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"], resolution=resolution)
     return model
