@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 
 from onnx_models import map_backbone, mean_backbone, small_network
-from unseen import ESZSL, GZSLClassifierCV, LinearSV
+from unseen import ESZSL, LDA, GZSLClassifierCV, LinearSV
 from unseen.datasets import load
 from unseen.encoders.backbone import Backbone
 from unseen.errors import UnseenError
@@ -30,6 +30,7 @@ def models(data):
     return {
         "plain": LinearSV(data.prototypes, normalize=None).fit(X, y),
         "unit": ESZSL(data.prototypes).fit(X, y),
+        "standard": LDA(data.prototypes, normalize="standard").fit(X, y),
         "calibrated": GZSLClassifierCV(LinearSV(data.prototypes), {"alpha": [0.1]}).fit(X, y),
         "float32": ESZSL(data.prototypes).fit(X.astype(np.float32), y),
     }
@@ -41,7 +42,7 @@ def hard_rows(data) -> np.ndarray:
     return np.vstack([data.X, extreme]).astype(np.float32)
 
 
-@pytest.mark.parametrize("name", ["plain", "unit", "calibrated", "float32"])
+@pytest.mark.parametrize("name", ["plain", "unit", "standard", "calibrated", "float32"])
 def test_onnx_runtime_predicts_the_same(tmp_path, data, name):
     model = models(data)[name]
     export(model, tmp_path / "m.onnx", "onnx")
@@ -56,7 +57,7 @@ def test_onnx_runtime_predicts_the_same(tmp_path, data, name):
     assert json.loads(words["seen"]) == model.seen_.tolist()
 
 
-@pytest.mark.parametrize("name", ["plain", "unit", "calibrated"])
+@pytest.mark.parametrize("name", ["plain", "unit", "standard", "calibrated"])
 def test_three_lines_of_numpy_predict_the_same(tmp_path, data, name):
     model = models(data)[name]
     export(model, tmp_path / "m.npz", "npz")

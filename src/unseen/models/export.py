@@ -24,6 +24,7 @@ class LinearLayer:
     """The classifier of a fitted model: ``scores = scaled(X) @ coef.T + intercept``, gamma included.
 
     ``normalize`` says how samples are scaled first: ``"l2"`` to unit length, ``None`` not at all.
+    Standardized features need no step of their own: the classifier of a model is one of raw features.
     """
 
     coef: FloatArray  # (classes, features)
@@ -42,7 +43,8 @@ class LinearLayer:
             raise UnseenError(
                 f"{type(estimator).__name__} is not a fitted linear model. Only those can be exported."
             )
-        return cls(model.coef_, model.intercept_, model.classes_, model.seen_, estimator.normalize)
+        normalize = "l2" if estimator.normalize == "l2" else None
+        return cls(model.coef_, model.intercept_, model.classes_, model.seen_, normalize)
 
 
 class ImageNetwork(Protocol):
