@@ -280,7 +280,7 @@ def read_data(path: Path) -> None:
     from unseen.datasets import load
     from unseen.datasets.inspection import describe
 
-    json.dumps(describe(load(path, require_features=False)))
+    json.dumps(describe(load(path, require_features=False)).as_json())
     _ = Experiment.load(str(path)).description
 
 

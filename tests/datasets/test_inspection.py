@@ -12,7 +12,7 @@ import small_data as small
 from unseen.cli import main
 from unseen.datasets import load
 from unseen.datasets.inspection import class_variance, describe, split_statistics
-from unseen.datasets.splits import PARTS, make_split
+from unseen.datasets.splits import PARTS, GZSLSplit, make_split
 
 # the rows of the paper's table for CUB: samples of every part
 PROPOSED = [
@@ -41,6 +41,10 @@ def rows(table: list[dict]) -> list[tuple[int, ...]]:
     return [tuple(row[part] for part in PARTS) for row in table]
 
 
+def rows_of(split: GZSLSplit) -> list[dict]:
+    return [row.as_json() for row in split_statistics(split)]
+
+
 # ---- numbers -------------------------------------------------------------------------------------------
 
 
@@ -50,21 +54,21 @@ def test_variances_add_up_to_the_variance_of_all():
     X = (rng.standard_normal((5, 3))[y] + rng.standard_normal((9000, 3)) + 1000).astype(np.float32)
     variance = class_variance(X, y)
     total = X.astype(float).var(axis=0).sum()
-    assert variance["intra"] + variance["inter"] == pytest.approx(total)
+    assert variance.intra + variance.inter == pytest.approx(total)
     literal = sum(((X[y == c] - X[y == c].mean(0, dtype=float)) ** 2).sum() for c in range(5)) / len(X)
-    assert variance["intra"] == pytest.approx(literal)
+    assert variance.intra == pytest.approx(literal)
 
 
 def test_statistics_count_every_sample_once():
     data = load("digits")
-    for row in split_statistics(make_split(data)):
+    for row in rows_of(make_split(data)):
         assert sum(row[part] for part in PARTS) == len(data.y)
         assert row["classes"]["train"] + row["classes"]["val"] + row["classes"]["test"] == 10
 
 
 def test_description_is_plain_and_complete():
-    found = describe(load("digits"))
-    assert found == json.loads(json.dumps(found)) | {"attribute_names": found["attribute_names"]}
+    found = describe(load("digits")).as_json()
+    assert found == json.loads(json.dumps(found))
     assert (found["samples"], found["features"], found["attributes"]) == (1797, 64, 7)
     assert (found["classes"], found["seen_classes"], found["unseen_classes"]) == (10, 7, 3)
     assert found["feature_range"]["min"] == 0 and found["feature_range"]["max"] == 16
@@ -122,7 +126,38 @@ def test_equal_descriptions_are_pointed_out(tmp_path):
     S = small.arrays()[2]
     S[5] = S[2]
     found = facts(small.write_npz(tmp_path / "x.npz", prototypes=S))
-    assert "'007.bird' and '004.bird' have the same description" in found["missing"][0]
+    assert "'007.bird' and '004.bird' have the same description" in found["warnings"][-1]
+
+
+def test_attributes_that_do_not_differ_are_pointed_out(tmp_path):
+    """Of the seen classes: what distinguishes unseen classes alone cannot be learned either."""
+    S = small.arrays()[2]
+    S[list(small.SEEN), 1] = 0.5
+    path = small.write_npz(tmp_path / "x.npz", prototypes=S)
+    assert "Attribute 'attribute 1' is constant over the seen classes" in inspect(path)
+    S[:, 3] = 0
+    found = facts(small.write_npz(tmp_path / "x.npz", prototypes=S))
+    assert any("2 attributes are constant" in warning for warning in found["warnings"])
+    table = small.write_prototypes(tmp_path / "classes.csv")
+    table.write_text("\n".join(line.rpartition(",")[0] + ",1" for line in table.read_text().splitlines()))
+    assert "Attribute '1' is constant" in inspect(path, "--prototypes", table)
+
+
+def test_few_classes_are_pointed_out(tmp_path):
+    assert "only 7 seen classes" in facts("digits")["warnings"][0]
+    assert facts("synthetic")["warnings"] == []
+
+
+@pytest.mark.parametrize(("factor", "warned"), [(1e5, True), (1e-5, True), (10, False)])
+def test_features_on_different_scales_are_pointed_out(tmp_path, factor, warned):
+    X = small.arrays()[0].copy()
+    X[:, 2] *= factor
+    X[:, 3] = 0  # a feature that is never used has no scale
+    found = facts(small.write_npz(tmp_path / "x.npz", X=X))["warnings"]
+    assert any("Features differ in scale" in warning for warning in found) == warned
+    if warned:
+        (warning,) = [warning for warning in found if "scale" in warning]
+        assert "feature 2" in warning and "--normalize standard" in warning
 
 
 def test_missing_features_are_described_as_far_as_the_files_go(tmp_path):
@@ -175,7 +210,7 @@ def test_the_command_itself_ends_with_2(run, tmp_path):
 def test_the_papers_rows(real_data, split_dir, expected):
     data = load(real_data / "xlsa17/CUB", features="res50", split_dir=real_data / "xlsa17" / split_dir)
     for rule in ("paper", real_data / "paper_splits/CUB.csv"):
-        found = split_statistics(make_split(data, rule=rule))
+        found = rows_of(make_split(data, rule=rule))
         assert rows(found) == expected
         assert all(row["classes"] == dict(zip(PARTS, (100, 100, 100, 50, 50, 50))) for row in found)
 

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 import oracle
 import small_data as small
 from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets._seen_test import _cell_counts, draw, share_of
 from unseen.datasets.splits import (
     Fold,
     GZSLFolds,
     GZSLSplit,
-    _cell_counts,
     deal_classes,
-    draw,
     make_split,
-    share_of,
+    seen_samples,
+    training_samples,
 )
 from unseen.errors import UnseenError
 
@@ -126,6 +126,18 @@ def test_the_official_seen_test_set_is_the_default():
     assert len(make_split(official, rule="paper").test_seen) == 12
 
 
+def test_training_samples_are_in_no_test_set():
+    data = dataset([10] * 8)
+    seen = np.flatnonzero(data.y < 6)
+    np.testing.assert_array_equal(seen_samples(data), seen)
+    np.testing.assert_array_equal(training_samples(data), seen)
+    official = replace(data, trainval=seen[7:50], test_seen=seen[:7])
+    np.testing.assert_array_equal(seen_samples(official), seen[:50])
+    np.testing.assert_array_equal(training_samples(official), seen[7:50])
+    with pytest.raises(UnseenError, match="no features"):
+        training_samples(replace(data, X=None, missing=("There are no features.",)))
+
+
 def test_a_last_sample_is_never_drawn():
     """Whatever is asked for, every class of the group keeps one sample."""
     y = np.repeat([0, 1, 2], [1, 2, 5])
@@ -199,7 +211,7 @@ def leaks():
         ),
         "seen test sample in a fold": (
             {"folds": (replace(fold, train=np.array([0, 1, 3, 4, 10])),)},
-            "Fold 1 uses sample 10, which is not for training",
+            "Fold 1 uses sample 10, which is not a training sample",
         ),
         "sample in two parts of a fold": (
             {"folds": (replace(fold, seen_val=np.array([0, 5])),)},
@@ -297,7 +309,7 @@ def test_an_assignment_without_names_is_matched_in_order(tmp_path):
     write_assignment(tmp_path / "a.csv")
     assert len(make_split(data, rule=tmp_path / "a.csv").folds) == 2
     write_assignment(tmp_path / "short.csv", drop=1)
-    with pytest.raises(UnseenError, match=r"short.csv has 89 lines but own has 90 samples"):
+    with pytest.raises(UnseenError, match=r"short.csv has 89 rows but own has 90 samples"):
         make_split(data, rule=tmp_path / "short.csv")
 
 

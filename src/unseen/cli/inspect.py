@@ -55,7 +55,7 @@ def command(
         require_features=False,
     )
     facts = describe(dataset, split_rule)
-    click.echo(json.dumps(facts, indent=2) if as_json else format_description(facts))
+    click.echo(json.dumps(facts.as_json(), indent=2) if as_json else format_description(facts))
 
 
 def _show_model(path: Path, as_json: bool) -> bool:

@@ -1,14 +1,16 @@
-"""What a person wants to know about a data set before training: as a plain dict, then as text."""
+"""What a person wants to know about a data set before training: facts, warnings, and what is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unseen._core.blocks import FloatArray, class_sums, row_blocks
+from unseen._core.rows import release_pages
 from unseen.datasets.dataset import Indices, ZeroShotDataset
 from unseen.datasets.matlab import creation_date
 from unseen.datasets.splits import PARTS, Assignment, Fold, GZSLSplit, make_split
@@ -20,19 +22,148 @@ KNOWN_FILES = {
     "359a4cab00f64fc3053845a39db3e7541f2f0c2303ce461560ca9c8900573193": "SUN, proposed split version 2.0",
     "1fb6c3c031342e1a2bd964e1633ba01b546bac9bc027d7a69d1d01562de27611": "APY, proposed split version 2.0",
 }
+FEW_CLASSES = 10  # fewer seen classes than this are few
+DIFFERENT_SCALES = 1000  # features whose sizes differ by more than this factor do not fit together
 
 
-# ---- numbers -----------------------------------------------------------------------------------------
+# ---- the facts -----------------------------------------------------------------------------------------
 
 
-def class_variance(X: FloatArray, y: Indices) -> dict[str, float]:
-    """Return the variance within classes and between classes; they add up to the variance of X.
+@dataclass(frozen=True)
+class Range:
+    """Smallest, largest and mean value."""
 
-    ``intra`` is the mean over samples of ``||x - m_y||^2`` with the class mean ``m``, ``inter`` the mean
-    over samples of ``||m_y - m||^2`` with the mean ``m`` of all.
+    min: float
+    max: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Number of samples of the classes that have any: smallest, median and largest."""
+
+    min: int
+    median: float
+    max: int
+
+
+@dataclass(frozen=True)
+class Variance:
+    """Variance within classes and between classes; they add up to the variance of the features."""
+
+    intra: float
+    inter: float
+
+
+@dataclass(frozen=True)
+class FoldStatistics:
+    """One row of the paper's table: samples (None if unknown) and classes of every part of a fold."""
+
+    name: str
+    samples: dict[str, int | None]
+    classes: dict[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON values: the parts beside the name, and their classes."""
+        return {"name": self.name, **self.samples, "classes": self.classes}
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """One file of a data set: which published version it is, and when MATLAB wrote it."""
+
+    file: str
+    sha256: str
+    known: str
+    created: str
+
+
+@dataclass(frozen=True)
+class DataDescription:
+    """Everything ``unseen inspect`` prints; None or empty if the files do not tell."""
+
+    dataset: str
+    samples: int
+    features: int | None
+    classes: int
+    seen_classes: int
+    unseen_classes: int
+    attributes: int
+    attribute_names: tuple[str, ...] | None
+    attribute_range: Range | None
+    feature_range: Range | None
+    feature_type: str | None
+    nan: int | None
+    samples_per_class: Balance | None
+    split_rule: str
+    split: dict[str, int | None]
+    splits: tuple[FoldStatistics, ...]
+    variance: Variance | None
+    files: tuple[FileFacts, ...]
+    checksum: str | None
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON values."""
+        values = asdict(self) | {"splits": [fold.as_json() for fold in self.splits]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def describe(dataset: ZeroShotDataset, rule: str = "official") -> DataDescription:
+    """Return what there is to know about a data set before training.
+
+    Parameters
+    ----------
+    dataset : ZeroShotDataset
+    rule : {"official", "paper"} or path
+        Where the seen test set and the folds come from, see ``make_split``.
+
+    Examples
+    --------
+    >>> from unseen.datasets import load
+    >>> digits = describe(load("digits"))
+    >>> digits.samples, digits.seen_classes, digits.unseen_classes
+    (1797, 7, 3)
+    """
+    X, y, S = dataset.X, dataset.y, dataset.prototypes
+    complete = not dataset.missing
+    split = make_split(dataset, rule=rule, require_test=False) if complete else None
+    return DataDescription(
+        dataset=dataset.name,
+        samples=dataset.n_samples,
+        features=None if X is None else X.shape[1],
+        classes=len(dataset.class_names),
+        seen_classes=int(dataset.seen.sum()),
+        unseen_classes=int(dataset.unseen.sum()),
+        attributes=S.shape[1],
+        attribute_names=dataset.attribute_names,
+        attribute_range=_range([S]),
+        feature_range=None if X is None else _range(_blocks(X)),
+        feature_type=None if X is None else str(X.dtype),
+        nan=None if X is None else 0,  # a data set with NaN cannot be made
+        samples_per_class=_balance(y),
+        split_rule=str(rule),
+        split=_split_sizes(dataset, split),
+        splits=tuple(_listed_classes(dataset) if split is None else split_statistics(split)),
+        variance=None if X is None or y is None else class_variance(X, y),
+        files=tuple(_files(dataset)),
+        checksum=dataset.checksum if complete else None,
+        notes=dataset.notes,
+        warnings=tuple(_warnings(dataset)),
+        missing=(*dataset.missing, *_missing_classes(dataset)),
+    )
+
+
+def class_variance(X: FloatArray, y: Indices) -> Variance:
+    """Return the variance within classes and between classes.
+
+    ``intra`` is the mean over samples of ``||x - m_y||^2`` with the class mean ``m_y``; ``inter`` is the mean
+    over samples of ``||m_y - m||^2`` with the mean ``m`` of all samples.
 
     >>> class_variance(np.array([[0.0], [2.0], [10.0], [12.0]]), np.array([0, 0, 1, 1]))
-    {'intra': 1.0, 'inter': 25.0}
+    Variance(intra=1.0, inter=25.0)
     """
     blocks = [(X[block], y[block]) for block in row_blocks(len(X))]  # views
     count = np.bincount(y)
@@ -43,19 +174,21 @@ def class_variance(X: FloatArray, y: Indices) -> dict[str, float]:
     intra = sum(float(((rows - means[of]) ** 2).sum()) for rows, of in blocks) / len(X)
     mean = total.sum(axis=0) / len(X)
     inter = float(count @ ((means - mean) ** 2).sum(axis=1)) / len(X)
-    return {"intra": intra, "inter": inter}
+    return Variance(intra, inter)
 
 
-def split_statistics(split: GZSLSplit) -> list[dict[str, Any]]:
+def split_statistics(split: GZSLSplit) -> list[FoldStatistics]:
     """Return the paper's table: samples and classes of every part, one row per validation fold.
 
-    An assignment file is counted as it is, although folds leave out what is in the final seen test set.
+    An assignment file is counted as it is, although folds exclude the samples of the final seen test set.
     """
     assignments = split.given or [_assignment(split, fold) for fold in split.folds]
     return [
-        {"name": f"val{number}"}
-        | {part: int(np.count_nonzero(parts == part)) for part in PARTS}
-        | {"classes": {part: len(np.unique(split.y[parts == part])) for part in PARTS}}
+        FoldStatistics(
+            f"val{number}",
+            {part: int(np.count_nonzero(parts == part)) for part in PARTS},
+            {part: len(np.unique(split.y[parts == part])) for part in PARTS},
+        )
         for number, parts in enumerate(assignments, start=1)
     ]
 
@@ -72,54 +205,26 @@ def _assignment(split: GZSLSplit, fold: Fold) -> Assignment:
     return parts
 
 
-def describe(dataset: ZeroShotDataset, rule: str = "official") -> dict[str, Any]:
-    """Return everything ``unseen inspect`` prints; None or empty where the files do not tell."""
-    complete = not dataset.missing
-    split = make_split(dataset, rule=rule, require_test=False) if complete else None
-    return {
-        "dataset": dataset.name,
-        "samples": dataset.n_samples,
-        "features": None if dataset.X is None else dataset.X.shape[1],
-        "classes": len(dataset.class_names),
-        "seen_classes": int(dataset.seen.sum()),
-        "unseen_classes": int(dataset.unseen.sum()),
-        "attributes": dataset.prototypes.shape[1],
-        "attribute_names": dataset.attribute_names,
-        "attribute_range": _range([dataset.prototypes]),
-        "feature_range": None if dataset.X is None else _range(_blocks(dataset.X)),
-        "feature_type": None if dataset.X is None else str(dataset.X.dtype),
-        "nan": None if dataset.X is None else 0,  # a data set with NaN cannot be made
-        "samples_per_class": _balance(dataset.y),
-        "split_rule": str(rule),
-        "split": _split_sizes(dataset, split),
-        "splits": _listed_classes(dataset) if split is None else split_statistics(split),
-        "variance": None if dataset.X is None or dataset.y is None else class_variance(dataset.X, dataset.y),
-        "files": _files(dataset),
-        "checksum": dataset.checksum if complete else None,
-        "notes": list(dataset.notes),
-        "missing": [*dataset.missing, *_advice(dataset)],
-    }
+def _blocks(X: FloatArray) -> Iterator[FloatArray]:
+    for block in row_blocks(len(X)):
+        yield X[block]
+        release_pages(X)
 
 
-def _blocks(X: FloatArray) -> Iterable[FloatArray]:
-    return (X[block] for block in row_blocks(len(X)))
-
-
-def _range(blocks: Iterable[FloatArray]) -> dict[str, float] | None:
+def _range(blocks: Iterable[FloatArray]) -> Range | None:
     parts = [(block.min(), block.max(), block.sum(dtype=float), block.size) for block in blocks if block.size]
     if not parts:
         return None
     low, high, total, size = zip(*parts)
-    return {"min": float(min(low)), "max": float(max(high)), "mean": float(sum(total)) / sum(size)}
+    return Range(float(min(low)), float(max(high)), float(sum(total)) / sum(size))
 
 
-def _balance(y: Indices | None) -> dict[str, float] | None:
-    """Return the smallest, middle and largest number of samples of the classes that have any."""
+def _balance(y: Indices | None) -> Balance | None:
     if y is None:
         return None
     counts = np.bincount(y)
     counts = counts[counts > 0]
-    return {"min": int(counts.min()), "median": float(np.median(counts)), "max": int(counts.max())}
+    return Balance(int(counts.min()), float(np.median(counts)), int(counts.max()))
 
 
 def _split_sizes(dataset: ZeroShotDataset, split: GZSLSplit | None) -> dict[str, int | None]:
@@ -131,124 +236,181 @@ def _split_sizes(dataset: ZeroShotDataset, split: GZSLSplit | None) -> dict[str,
     return {name: None if index is None else len(index) for name, index in parts.items()}
 
 
-def _listed_classes(dataset: ZeroShotDataset) -> list[dict[str, Any]]:
+def _listed_classes(dataset: ZeroShotDataset) -> list[FoldStatistics]:
     """Return the rows of the table without labels: classes are known, samples only of the test part."""
     test = None if dataset.test_unseen is None else len(dataset.test_unseen)
     rows = []
     for number, (train, val) in enumerate(dataset.class_folds or (), start=1):
         classes = [len(train)] * 3 + [len(val)] * 2 + [int(dataset.unseen.sum())]
-        counts = dict.fromkeys(PARTS) | {"test": test}
-        rows.append({"name": f"val{number}"} | counts | {"classes": dict(zip(PARTS, classes))})
+        samples: dict[str, int | None] = dict.fromkeys(PARTS)
+        samples["test"] = test
+        rows.append(FoldStatistics(f"val{number}", samples, dict(zip(PARTS, classes))))
     return rows
 
 
-def _files(dataset: ZeroShotDataset) -> list[dict[str, str]]:
+def _files(dataset: ZeroShotDataset) -> list[FileFacts]:
     return [
-        {
-            "file": str(path),
-            "sha256": dataset.checksums[str(path)],
-            "known": KNOWN_FILES.get(dataset.checksums[str(path)], _unknown(path)),
-            "created": creation_date(path) if path.suffix == ".mat" else "",
-        }
+        FileFacts(
+            file=str(path),
+            sha256=dataset.checksums[str(path)],
+            known=KNOWN_FILES.get(dataset.checksums[str(path)], _unknown(path)),
+            created=creation_date(path) if path.suffix == ".mat" else "",
+        )
         for path in dataset.files
     ]
 
 
 def _unknown(path: Path) -> str:
-    """Return what to call a file that is not known; nobody publishes versions of a user's own files."""
+    """Return what to call a file that is not known; a user's own files have no published versions."""
     return "unknown version" if path.suffix == ".mat" else "own file"
 
 
-def _advice(dataset: ZeroShotDataset) -> list[str]:
+# ---- advice --------------------------------------------------------------------------------------------
+
+
+def _missing_classes(dataset: ZeroShotDataset) -> list[str]:
     """Return what more a data set needs before methods can be compared on it."""
-    advice = []
-    S, names = dataset.prototypes, dataset.class_names
     if not dataset.unseen.any():
-        advice.append(
-            "There are no unseen classes: name them in unseen_classes (--unseen-classes A,B), or describe "
-            "classes without samples. A model can be fitted without."
-        )
-    elif dataset.y is not None and not dataset.unseen[dataset.y].any():
-        advice.append(
-            "The unseen classes have no samples: enough to fit and predict, not to compare methods."
-        )
-    if S.shape[1]:
-        _, first, inverse = np.unique(S, axis=0, return_index=True, return_inverse=True)
-        twin = np.flatnonzero(first[inverse.ravel()] != np.arange(len(S)))
-        if len(twin):
-            pair = f"{names[first[inverse.ravel()[twin[0]]]]!r} and {names[twin[0]]!r}"
-            advice.append(f"Classes {pair} have the same description: no method can tell them apart.")
-    return advice
+        return [
+            "There are no unseen classes: name them in unseen_classes (--unseen A,B), or describe "
+            "classes without samples. A model can be fitted without unseen classes."
+        ]
+    if dataset.y is not None and not dataset.unseen[dataset.y].any():
+        return ["The unseen classes have no samples: enough to fit and predict, not to compare methods."]
+    return []
 
 
-# ---- text --------------------------------------------------------------------------------------------
+def _warnings(dataset: ZeroShotDataset) -> list[str]:
+    """Return what usually goes wrong later, as far as it shows in the data."""
+    found = [_few_classes(dataset)]
+    if dataset.prototypes.shape[1]:
+        found += [_constant_attributes(dataset), _equal_descriptions(dataset)]
+    if dataset.X is not None:
+        found.append(_different_scales(dataset.X))
+    return [warning for warning in found if warning]
 
 
-def format_description(facts: dict[str, Any]) -> str:
+def _few_classes(dataset: ZeroShotDataset) -> str:
+    n_seen = int(dataset.seen.sum())
+    if n_seen >= FEW_CLASSES:
+        return ""
+    return (
+        f"There are only {n_seen} seen classes. Methods learn from how classes differ, and parameters are "
+        f"chosen on held-out classes: use {FEW_CLASSES} or more, and expect wide intervals with fewer."
+    )
+
+
+def _constant_attributes(dataset: ZeroShotDataset) -> str:
+    """Name the attributes in which the seen classes do not differ."""
+    S = dataset.prototypes[dataset.seen]
+    constant = np.flatnonzero((S[:1] == S).all(axis=0)) if len(S) else np.empty(0, dtype=np.intp)
+    if not len(constant):
+        return ""
+    names = dataset.attribute_names or tuple(f"attribute {column}" for column in range(S.shape[1]))
+    shown = ", ".join(repr(names[column]) for column in constant[:5]) + (", ..." if len(constant) > 5 else "")
+    if len(constant) == 1:
+        return f"Attribute {shown} is constant over the seen classes: nothing can be learned from it."
+    return (
+        f"{len(constant)} attributes are constant over the seen classes ({shown}): nothing can be learned "
+        "from them."
+    )
+
+
+def _equal_descriptions(dataset: ZeroShotDataset) -> str:
+    S, names = dataset.prototypes, dataset.class_names
+    _, first, inverse = np.unique(S, axis=0, return_index=True, return_inverse=True)
+    original = first[inverse.ravel()]  # (classes,), the first class with the same description
+    twins = np.flatnonzero(original != np.arange(len(S)))
+    if not len(twins):
+        return ""
+    pair = f"{names[original[twins[0]]]!r} and {names[twins[0]]!r}"
+    return f"Classes {pair} have the same description: no method can tell them apart."
+
+
+def _different_scales(X: FloatArray) -> str:
+    """Compare the root mean square of every feature with that of the others."""
+    squares = sum(np.square(block, dtype=np.float64).sum(axis=0) for block in _blocks(X))
+    size = np.sqrt(np.asarray(squares) / len(X))  # (features,)
+    used = np.flatnonzero(size)
+    if not len(used):
+        return ""
+    small, large = used[size[used].argmin()], used[size[used].argmax()]
+    if size[large] <= DIFFERENT_SCALES * size[small]:
+        return ""
+    return (
+        f"Features differ in scale: feature {large} is {size[large]:.3g} on average, feature {small} only "
+        f"{size[small]:.3g}, so the large ones drown the others. Standardize them with --normalize standard."
+    )
+
+
+# ---- text ----------------------------------------------------------------------------------------------
+
+
+def format_description(facts: DataDescription) -> str:
     """Return the description as text for a terminal."""
     sections = [
         _facts(facts),
         _split_table(facts),
-        _list("Files", [_file_line(file) for file in facts["files"]]),
-        _list("Notes", facts["notes"]),
-        _list("Missing", facts["missing"]),
+        _list("Files", [_file_line(file) for file in facts.files]),
+        _list("Notes", facts.notes),
+        _list("Warnings", facts.warnings),
+        _list("Missing", facts.missing),
     ]
     return "\n\n".join(section for section in sections if section)
 
 
-def _facts(facts: dict[str, Any]) -> str:
+def _facts(facts: DataDescription) -> str:
+    per_class, variance = facts.samples_per_class, facts.variance
     lines = {
-        "data set": facts["dataset"],
-        "samples": facts["samples"],
-        "classes": f"{facts['classes']}: {facts['seen_classes']} seen, {facts['unseen_classes']} unseen",
-        "samples per class": _spread(facts["samples_per_class"], ("min", "median", "max")),
-        "features": _dimension(facts["features"], facts["feature_range"], facts["feature_type"]),
-        "NaN or infinite": _or_unknown(facts["nan"]),
-        "attributes": _dimension(facts["attributes"], facts["attribute_range"], None),
-        "variance": _variance(facts["variance"]),
+        "data set": facts.dataset,
+        "samples": facts.samples,
+        "classes": f"{facts.classes}: {facts.seen_classes} seen, {facts.unseen_classes} unseen",
+        "samples per class": "unknown"
+        if per_class is None
+        else f"min {per_class.min}, median {per_class.median:.4g}, max {per_class.max}",
+        "features": _dimension(facts.features, facts.feature_range, facts.feature_type),
+        "NaN or infinite": _or_unknown(facts.nan),
+        "attributes": _dimension(facts.attributes, facts.attribute_range, None),
+        "variance": "unknown"
+        if variance is None
+        else f"intra-class {variance.intra:.4g}, inter-class {variance.inter:.4g}",
     }
     return "\n".join(f"{name:<18} {text}" for name, text in lines.items())
 
 
-def _or_unknown(value: Any) -> str:
+def _or_unknown(value: int | None) -> str:
     return "unknown" if value is None else str(value)
 
 
-def _spread(values: dict[str, float] | None, names: Sequence[str]) -> str:
-    return "unknown" if values is None else ", ".join(f"{name} {values[name]:.4g}" for name in names)
-
-
-def _dimension(size: int | None, values: dict[str, float] | None, kind: str | None) -> str:
+def _dimension(size: int | None, values: Range | None, kind: str | None) -> str:
     if not size:
         return "missing"
-    return f"{size}{f' ({kind})' if kind else ''}, values {_spread(values, ('min', 'mean', 'max'))}"
+    spread = (
+        "unknown" if values is None else f"min {values.min:.4g}, mean {values.mean:.4g}, max {values.max:.4g}"
+    )
+    return f"{size}{f' ({kind})' if kind else ''}, values {spread}"
 
 
-def _variance(variance: dict[str, float] | None) -> str:
-    if variance is None:
-        return "unknown"
-    return f"intra-class {variance['intra']:.4g}, inter-class {variance['inter']:.4g}"
-
-
-def _split_table(facts: dict[str, Any]) -> str:
+def _split_table(facts: DataDescription) -> str:
     """Return the paper's table: samples / classes of every part."""
-    if not facts["splits"]:
+    if not facts.splits:
         return ""
-    sizes = ", ".join(f"{name} {_or_unknown(size)}" for name, size in facts["split"].items())
+    sizes = ", ".join(f"{name} {_or_unknown(size)}" for name, size in facts.split.items())
     header = ["", *PARTS]
-    rows = [[row["name"], *(_cell(row, part) for part in PARTS)] for row in facts["splits"]]
+    rows = [[row.name, *(_cell(row, part) for part in PARTS)] for row in facts.splits]
     widths = [max(len(line[column]) for line in [header, *rows]) for column in range(len(header))]
     lines = ["  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in [header, *rows]]
-    return "\n".join([f"Split ({facts['split_rule']}): {sizes}; samples / classes per fold", *lines])
+    return "\n".join([f"Split ({facts.split_rule}): {sizes}; samples / classes per fold", *lines])
 
 
-def _cell(row: dict[str, Any], part: str) -> str:
-    return f"{'?' if row[part] is None else row[part]} / {row['classes'][part]}"
+def _cell(row: FoldStatistics, part: str) -> str:
+    samples = row.samples[part]
+    return f"{'?' if samples is None else samples} / {row.classes[part]}"
 
 
-def _file_line(file: dict[str, str]) -> str:
-    created = f", created {file['created']}" if file["created"] else ""
-    return f"{file['file']}: {file['known']}{created}, sha256 {file['sha256'][:16]}..."
+def _file_line(file: FileFacts) -> str:
+    created = f", created {file.created}" if file.created else ""
+    return f"{file.file}: {file.known}{created}, sha256 {file.sha256[:16]}..."
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """Splits for generalized zero-shot learning: seen and unseen test sets, folds with seen validation sets.
 
-Test classes are unseen. A share of every other class's samples is the *seen test set*. A fold divides the
-seen classes once more into train and validation classes, and keeps a share of the train classes' samples
-as the *seen validation set*. Leakage is refused.
+Test classes are unseen. A share of the samples of the other classes is the *seen test set*. A fold divides
+the seen classes once more into train and validation classes, and holds out a share of the samples of the
+train classes as the *seen validation set*. Leakage is refused.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.blocks import FloatArray
 from unseen._core.csv_files import read_csv
+from unseen._core.labels import LabelArray
+from unseen.datasets._seen_test import ClassFold, draw, draw_test_seen, share_of
 from unseen.datasets.dataset import Indices, ZeroShotDataset
 from unseen.errors import UnseenError, did_you_mean
 
@@ -46,11 +46,11 @@ class GZSLSplit:
         Sample indices. Folds are made of ``train`` alone.
     folds : tuple of Fold
     y : ndarray of intp
-        Class of every sample of the data set, to refuse a test class in training.
+        Class of every sample of the data set, to find test classes in training.
     class_names : tuple of str
-        To name that class.
+        For error messages.
     given : tuple of ndarray of str
-        What an assignment file says of every sample, fold by fold, where the split comes from one.
+        If the split comes from an assignment file: its part of every sample, fold by fold.
 
     Examples
     --------
@@ -77,10 +77,10 @@ class GZSLSplit:
             self._check_fold(number, fold)
 
     def cv(self) -> list[tuple[Indices, Indices]]:
-        """Return (train, validation) per fold as positions in ``train``: ready for ``cv=``.
+        """Return (train, validation) per fold as positions in ``train``, for the parameter ``cv``.
 
-        The validation part holds ``seen_val`` and ``val``; a sample is of a seen class when its class
-        occurs in the fold's train part.
+        The validation part holds ``seen_val`` and ``val``: a class is seen in a fold if it occurs in the
+        fold's train part.
         """
         position = np.empty(len(self.y), dtype=np.intp)
         position[self.train] = np.arange(len(self.train))
@@ -92,16 +92,16 @@ class GZSLSplit:
         parts = {"train": fold.train, "seen_val": fold.seen_val, "val": fold.val}
         for part, index in parts.items():
             if not len(index):
-                raise UnseenError(f"Fold {number} has no {part} sample. Use fewer folds or more samples.")
+                raise UnseenError(f"Fold {number} has no {part} samples. Use fewer folds or more samples.")
         _refuse_shared_samples({f"{part} of fold {number}": index for part, index in parts.items()})
         outside = np.setdiff1d(np.concatenate(list(parts.values())), self.train)
         if len(outside):
             raise UnseenError(
-                f"Fold {number} uses sample {outside[0]}, which is not for training. "
-                "Selection must not see a test sample."
+                f"Fold {number} uses sample {outside[0]}, which is not a training sample. "
+                "Selection must not see test samples."
             )
         self._refuse_shared_class(f"train of fold {number}", fold.train, "its val", fold.val)
-        self._refuse_stranger(number, fold)
+        self._refuse_untrained(number, fold)
 
     def _refuse_shared_class(self, part: str, index: Indices, other: str, other_index: Indices) -> None:
         shared = np.intersect1d(self.y[index], self.y[other_index])
@@ -110,13 +110,12 @@ class GZSLSplit:
                 f"Class {self._name(shared[0])!r} is in {part} and in {other}, expected disjoint classes."
             )
 
-    def _refuse_stranger(self, number: int, fold: Fold) -> None:
-        """A class in seen_val without a training sample would count as unseen."""
-        strange = np.setdiff1d(self.y[fold.seen_val], self.y[fold.train])
-        if len(strange):
-            raise UnseenError(
-                f"Class {self._name(strange[0])!r} is in seen_val of fold {number} but not in its train part."
-            )
+    def _refuse_untrained(self, number: int, fold: Fold) -> None:
+        """Refuse a class in seen_val without training samples: it would count as unseen."""
+        untrained = np.setdiff1d(self.y[fold.seen_val], self.y[fold.train])
+        if len(untrained):
+            name = self._name(untrained[0])
+            raise UnseenError(f"Class {name!r} is in seen_val of fold {number} but not in its train part.")
 
     def _name(self, index: int) -> str:
         return self.class_names[index] if self.class_names else str(index)
@@ -131,17 +130,18 @@ def _refuse_shared_samples(parts: dict[str, Indices]) -> None:
 
 
 class GZSLFolds:
-    """Scikit-learn style splitter for generalized zero-shot validation: (train, seen_val + val) per fold.
+    """Scikit-learn splitter for generalized zero-shot validation: (train, seen_val + val) per fold.
 
     Parameters
     ----------
     n_splits : int
-        Number of folds, when ``class_folds`` is not given.
+        Number of folds, if ``class_folds`` is not given.
     seen_val : float
-        Share of the train classes' samples that validates the seen classes.
+        Share of the samples of the train classes that is held out for validation.
     class_folds : sequence of (train classes, validation classes), optional
-        Labels as in y. By default the classes are dealt to the folds at random.
+        Labels as in y. By default the classes are distributed over the folds at random.
     random_state : int
+        Seed for the folds and for the held-out samples.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class GZSLFolds:
         n_splits: int = 3,
         *,
         seen_val: float = 0.2,
-        class_folds: Sequence[tuple[Any, Any]] | None = None,
+        class_folds: Sequence[ClassFold] | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_splits = n_splits
@@ -166,28 +166,31 @@ class GZSLFolds:
         self.class_folds = class_folds
         self.random_state = random_state
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds."""
         return self.n_splits if self.class_folds is None else len(self.class_folds)
 
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[Indices, Indices]]:
-        """Yield (train, validation) sample positions; X is not looked at."""
+    def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[tuple[Indices, Indices]]:
+        """Yield (train, validation) sample positions; X is ignored."""
         for fold in self.folds(y):
             yield fold.train, np.concatenate([fold.seen_val, fold.val])
 
-    def folds(self, y: Any) -> Iterator[Fold]:
-        """Yield the folds with their seen and unseen validation parts apart."""
-        y = np.asarray(y)
+    def folds(self, y: ArrayLike) -> Iterator[Fold]:
+        """Yield the folds, with seen and unseen validation samples separate."""
+        labels = np.asarray(y)
         rng = np.random.default_rng(self.random_state)
-        folds = self.class_folds or deal_classes(np.unique(y), self.n_splits, rng)
+        folds = self.class_folds or deal_classes(np.unique(labels), self.n_splits, rng)
         for train_classes, val_classes in folds:
-            group = np.flatnonzero(np.isin(y, train_classes))
-            seen_val = draw(group, y, share_of(len(group), self.seen_val), rng)
-            yield Fold(np.setdiff1d(group, seen_val), seen_val, np.flatnonzero(np.isin(y, val_classes)))
+            group = np.flatnonzero(np.isin(labels, train_classes))
+            seen_val = draw(group, labels, int(share_of(len(group), self.seen_val)), rng)
+            val = np.flatnonzero(np.isin(labels, val_classes))
+            yield Fold(np.setdiff1d(group, seen_val), seen_val, val)
 
 
-def deal_classes(classes: NDArray[Any], n_folds: int, rng: np.random.Generator) -> list[tuple[Any, Any]]:
-    """Return (train, validation) classes per fold: equal windows of the shuffled classes, two at least.
+def deal_classes(
+    classes: LabelArray, n_folds: int, rng: np.random.Generator
+) -> list[tuple[LabelArray, LabelArray]]:
+    """Return (train, validation) classes per fold: equal windows of the shuffled classes, at least two each.
 
     The windows are disjoint unless there are fewer than two classes per fold.
     """
@@ -203,24 +206,6 @@ def deal_classes(classes: NDArray[Any], n_folds: int, rng: np.random.Generator) 
     starts = [round(fold * len(classes) / n_folds) for fold in range(n_folds)]
     windows = [np.take(shuffled, np.arange(start, start + size), mode="wrap") for start in starts]
     return [(np.setdiff1d(classes, window), np.sort(window)) for window in windows]
-
-
-def share_of(n: Any, share: float) -> Any:
-    """Return floor(share * n), safe from rounding: 0.29 of 100 is 29.
-
-    >>> int(share_of(100, 0.29))
-    29
-    """
-    if not 0 < share < 1:
-        raise UnseenError(f"Got a share of {share!r}, but expected a number between 0 and 1.")
-    return np.floor(np.asarray(n) * share + 1e-9).astype(np.intp)
-
-
-def draw(group: Indices, y: NDArray[Any], size: int, rng: np.random.Generator) -> Indices:
-    """Return ``size`` samples of the group at random, but never the last one of a class."""
-    shuffled = rng.permutation(group)
-    _, first = np.unique(y[shuffled], return_index=True)
-    return np.sort(np.delete(shuffled, first)[:size])
 
 
 # ---- the split of a data set -------------------------------------------------------------------------
@@ -241,16 +226,24 @@ def make_split(
     ----------
     dataset : ZeroShotDataset
     rule : {"official", "paper"} or path
-        ``official`` takes the data set's own seen test set where it has one, ``paper`` draws
-        ``floor(seen_share * n)`` samples. A CSV file assigns every sample by hand: its first column names
-        the sample, every further column with words of ``PARTS`` is a fold.
+        ``official`` uses the data set's own seen test set if it has one; ``paper`` draws
+        ``floor(seen_share * n)`` samples. A CSV file assigns every sample: its first column names the
+        sample, and every further column with words of ``PARTS`` is a fold.
     n_folds : int
-        Number of folds to draw, where the data set has none of its own.
+        Number of folds to draw if the data set has none of its own.
     seen_share : float
         Share of samples for the seen test set and for each seen validation set.
     random_state : int
+        Seed for what is drawn.
     require_test : bool
         False to allow a data set without test samples of unseen classes: enough to fit, not to compare.
+
+    Examples
+    --------
+    >>> from unseen.datasets import load
+    >>> split = make_split(load("digits"), rule="paper")
+    >>> len(split.train), len(split.test_seen), len(split.test_unseen)
+    (1002, 250, 545)
     """
     if dataset.y is None or dataset.X is None:
         raise UnseenError(dataset.missing[0])
@@ -259,7 +252,7 @@ def make_split(
     if rule not in RULES:
         return _given_split(dataset, Path(rule))
     rng = np.random.default_rng(random_state)
-    pool = _seen_samples(dataset)
+    pool = seen_samples(dataset)
     y = dataset.y
     class_folds = dataset.class_folds or deal_classes(np.unique(y[pool]), n_folds, rng)
     test_seen = dataset.test_seen
@@ -286,16 +279,26 @@ def _check_testable(dataset: ZeroShotDataset) -> None:
     if not len(_unseen_samples(dataset)):
         raise UnseenError(
             f"{dataset.name} has no test samples of its {dataset.unseen.sum()} unseen classes. It is enough "
-            "for unseen fit; to compare methods add labelled samples of these classes."
+            "for unseen fit; to compare methods, add labeled samples of these classes."
         )
 
 
-def _seen_samples(dataset: ZeroShotDataset) -> Indices:
-    """Return all samples that may be used for training or as the seen test set."""
+def seen_samples(dataset: ZeroShotDataset) -> Indices:
+    """Return all samples for training and for the seen test set."""
+    if dataset.X is None or dataset.y is None:
+        raise UnseenError(dataset.missing[0])
     if dataset.trainval is None:
         return np.flatnonzero(dataset.seen[dataset.y])
-    test_seen = np.empty(0, dtype=np.intp) if dataset.test_seen is None else dataset.test_seen
-    return np.sort(np.concatenate([dataset.trainval, test_seen]))
+    return np.union1d(dataset.trainval, _indices(dataset.test_seen))
+
+
+def training_samples(dataset: ZeroShotDataset) -> Indices:
+    """Return the samples of the seen classes that are in no test set of the data set."""
+    return np.setdiff1d(seen_samples(dataset), _indices(dataset.test_seen))
+
+
+def _indices(part: Indices | None) -> Indices:
+    return np.empty(0, dtype=np.intp) if part is None else part
 
 
 def _unseen_samples(dataset: ZeroShotDataset) -> Indices:
@@ -304,73 +307,14 @@ def _unseen_samples(dataset: ZeroShotDataset) -> Indices:
     return np.flatnonzero(dataset.unseen[dataset.y])
 
 
-# ---- the paper's rule --------------------------------------------------------------------------------
-
-
-def draw_test_seen(
-    pool: Indices, y: Indices, class_folds: Sequence[tuple[Any, Any]], share: float, rng: np.random.Generator
-) -> Indices:
-    """Return a seen test set with floor(share * n) samples of the n in each fold's train and val classes.
-
-    The paper draws it anew for each fold, which would let selection see samples of the final test. One set
-    has the same counts when each *cell*, the classes that are together in every fold, gives the right
-    number.
-    """
-    groups = np.array([np.isin(y[pool], classes) for fold in class_folds for classes in fold])
-    kinds, cell = np.unique(groups, axis=1, return_inverse=True)  # (groups, cells), (samples,)
-    cell = cell.ravel()
-    most = [len(index) - len(np.unique(y[index])) for index in _members(pool, cell)]
-    sizes = np.bincount(cell)
-    counts = _cell_counts(kinds.astype(float), sizes, share_of(kinds @ sizes, share), share, np.array(most))
-    drawn = [draw(index, y, size, rng) for index, size in zip(_members(pool, cell), counts)]
-    return np.sort(np.concatenate(drawn))
-
-
-def _members(pool: Indices, cell: Indices) -> list[Indices]:
-    return [pool[cell == number] for number in range(cell.max() + 1)]
-
-
-def _cell_counts(
-    kinds: FloatArray, sizes: Indices, targets: Indices, share: float, most: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Return integers k near share * sizes whose sums over the groups, kinds @ k, are the targets.
-
-    Where no integers do, the sums miss as little as possible: minimise the sum of the misses (heavily)
-    plus the distances from share * sizes.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    n_groups, n_cells = kinds.shape
-    one, none = np.eye(n_cells), np.zeros((n_cells, 2 * n_groups))
-    miss = np.eye(n_groups)
-    # columns: k, distance of k from its share, targets missed below, targets missed above
-    rows = np.block(
-        [[kinds, np.zeros((n_groups, n_cells)), miss, -miss], [one, -one, none], [one, one, none]]
-    )
-    wanted = share * sizes
-    lower = np.concatenate([targets, np.full(n_cells, -np.inf), wanted])
-    upper = np.concatenate([targets, wanted, np.full(n_cells, np.inf)])
-    cost = np.concatenate([np.zeros(n_cells), np.ones(n_cells), np.full(2 * n_groups, 1e3)])
-    ceiling = np.concatenate([most, np.full(n_cells + 2 * n_groups, np.inf)])
-    integer = np.concatenate([np.ones(n_cells), np.zeros(n_cells + 2 * n_groups)])
-    solved = milp(
-        cost,
-        constraints=LinearConstraint(rows, lower, upper),
-        bounds=Bounds(0, ceiling),
-        integrality=integer,
-        options={"presolve": False},  # HiGHS's presolve ends some of these with "solve error"
-    )
-    return np.rint(solved.x[:n_cells]).astype(np.intp)
-
-
 # ---- a given assignment ------------------------------------------------------------------------------
 
 
 def _given_split(dataset: ZeroShotDataset, path: Path) -> GZSLSplit:
     """Return the split of an assignment file.
 
-    Its first fold's seen test samples are the seen test set; they are kept out of the other folds too,
-    where the file may have them in training.
+    The seen test samples of its first fold are the seen test set. They are excluded from the other folds
+    too, where the file may use them for training.
     """
     given = read_assignments(path, dataset)
     test_seen = np.flatnonzero(np.char.startswith(given[0], "seen_test"))
@@ -397,7 +341,7 @@ def read_assignments(path: Path, dataset: ZeroShotDataset) -> tuple[Assignment, 
     """Return the columns that test the unseen classes of this data set, in the order of its samples."""
     if not path.is_file():
         near = did_you_mean(str(path), RULES)
-        raise UnseenError(f"{path} is no split rule: expected official, paper or a CSV file.{near}")
+        raise UnseenError(f"{path} is not a split rule: expected official, paper or a CSV file.{near}")
     header, rows = read_csv(path)
     table = np.array(rows, dtype=str)[_row_of_sample(path, [row[0] for row in rows], dataset)]
     columns = {name: table[:, number] for number, name in enumerate(header) if number}
@@ -413,12 +357,12 @@ def read_assignments(path: Path, dataset: ZeroShotDataset) -> tuple[Assignment, 
 
 
 def _row_of_sample(path: Path, names: list[str], dataset: ZeroShotDataset) -> Indices:
-    """Return the line of every sample: by name where the data set has names, else in order."""
+    """Return the row of every sample: by name if the data set has sample names, else in order."""
     if dataset.sample_names is None:
         if len(names) != len(dataset.y):
             raise UnseenError(
-                f"{path} has {len(names)} lines but {dataset.name} has {len(dataset.y)} samples, and no "
-                "sample names to match them by."
+                f"{path} has {len(names)} rows but {dataset.name} has {len(dataset.y)} samples, and it has "
+                "no sample names to match them by."
             )
         return np.arange(len(names))
     row = {name: number for number, name in enumerate(names)}

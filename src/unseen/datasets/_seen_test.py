@@ -1,0 +1,90 @@
+"""The seen test set by the paper's rule: how many samples of which classes, and which ones.
+
+It exists because the paper draws a seen test set per fold, which would let selection see samples of the final
+test. One set for all folds with the same counts in each of them takes an integer program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unseen._core.blocks import FloatArray
+from unseen._core.labels import LabelArray
+from unseen.datasets.dataset import Indices
+from unseen.errors import UnseenError
+
+ClassFold = tuple[ArrayLike, ArrayLike]  # train classes, validation classes
+
+
+def draw_test_seen(
+    pool: Indices, y: Indices, class_folds: Sequence[ClassFold], share: float, rng: np.random.Generator
+) -> Indices:
+    """Return a seen test set with floor(share * n) of the n samples in each fold's train and val classes.
+
+    A *cell* is a group of classes that are on the same side in every fold. The integer program says how many
+    samples each cell gives; which ones is random.
+    """
+    groups = np.array([np.isin(y[pool], classes) for fold in class_folds for classes in fold])
+    kinds, cell = np.unique(groups, axis=1, return_inverse=True)  # (groups, cells), (samples,)
+    cell = cell.ravel()
+    most = [len(index) - len(np.unique(y[index])) for index in _members(pool, cell)]
+    sizes = np.bincount(cell)
+    counts = _cell_counts(kinds.astype(float), sizes, share_of(kinds @ sizes, share), share, np.array(most))
+    drawn = [draw(index, y, size, rng) for index, size in zip(_members(pool, cell), counts)]
+    return np.sort(np.concatenate(drawn))
+
+
+def _members(pool: Indices, cell: Indices) -> list[Indices]:
+    return [pool[cell == number] for number in range(cell.max() + 1)]
+
+
+def _cell_counts(kinds: FloatArray, sizes: Indices, targets: Indices, share: float, most: Indices) -> Indices:
+    """Return integers k near share * sizes whose sums over the groups, kinds @ k, are the targets.
+
+    If there are no such integers, the sums miss the targets by as little as possible: minimize
+    1000 * (sum of the misses) + sum of |k - share * sizes|, with 0 <= k <= most.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    n_groups, n_cells = kinds.shape
+    one, none = np.eye(n_cells), np.zeros((n_cells, 2 * n_groups))
+    miss = np.eye(n_groups)
+    # columns: k, distance of k from its share, targets missed below, targets missed above
+    rows = np.block(
+        [[kinds, np.zeros((n_groups, n_cells)), miss, -miss], [one, -one, none], [one, one, none]]
+    )
+    wanted = share * sizes
+    lower = np.concatenate([targets, np.full(n_cells, -np.inf), wanted])
+    upper = np.concatenate([targets, wanted, np.full(n_cells, np.inf)])
+    cost = np.concatenate([np.zeros(n_cells), np.ones(n_cells), np.full(2 * n_groups, 1e3)])
+    ceiling = np.concatenate([most, np.full(n_cells + 2 * n_groups, np.inf)])
+    integer = np.concatenate([np.ones(n_cells), np.zeros(n_cells + 2 * n_groups)])
+    solved = milp(
+        cost,
+        constraints=LinearConstraint(rows, lower, upper),
+        bounds=Bounds(0, ceiling),
+        integrality=integer,
+        options={"presolve": False},  # HiGHS's presolve ends some of these with "solve error"
+    )
+    return np.asarray(np.rint(solved.x[:n_cells]), dtype=np.intp)
+
+
+def share_of(n: ArrayLike, share: float) -> Indices:
+    """Return floor(share * n), safe from rounding errors: 0.29 of 100 is 29.
+
+    >>> int(share_of(100, 0.29))
+    29
+    """
+    if not 0 < share < 1:
+        raise UnseenError(f"Got a share of {share!r}, but expected a number between 0 and 1.")
+    return np.asarray(np.floor(np.asarray(n) * share + 1e-9), dtype=np.intp)
+
+
+def draw(group: Indices, y: LabelArray, size: int, rng: np.random.Generator) -> Indices:
+    """Return ``size`` samples of the group at random, but never the last one of a class."""
+    shuffled = rng.permutation(group)
+    _, first = np.unique(y[shuffled], return_index=True)
+    return np.sort(np.delete(shuffled, first)[:size])
