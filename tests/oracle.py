@@ -269,6 +269,46 @@ def _grid_h(scores, y, seen, gammas):
     return np.array(values)
 
 
+# ---- the retention rule: every retention, every gamma, one prediction at a time --------------------------
+
+
+def seen_accuracy(scores, y, seen, gamma):
+    """A_S->C at one gamma, per class; gamma = -inf leaves only the seen classes."""
+    hits = {}
+    for row, label in zip(scores, y, strict=True):
+        if seen[label]:
+            hits.setdefault(label, []).append(predict_calibrated(row, seen, gamma) == label)
+    return 100 * np.mean([np.mean(values) for values in hits.values()])
+
+
+def unseen_accuracy(scores, y, seen, gamma):
+    """A_U->C at one gamma, per class."""
+    hits = {}
+    for row, label in zip(scores, y, strict=True):
+        if not seen[label]:
+            hits.setdefault(label, []).append(predict_calibrated(row, seen, gamma) == label)
+    return 100 * np.mean([np.mean(values) for values in hits.values()])
+
+
+def retention_rule(folds, cross_fitted, shares):
+    """r*: the middle of the retentions whose expected H is within 2 % of the best.
+
+    ``folds`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
+    """
+    U = np.zeros(len(shares))
+    for scores, y, seen in folds:
+        gammas = [-math.inf, *sorted({float(row[seen].max() - row[~seen].max()) for row in scores}), math.inf]
+        inside = [gammas[0], *(inner_point(a, b) for a, b in itertools.pairwise(gammas)), gammas[-1]]
+        alone = seen_accuracy(scores, y, seen, -math.inf)
+        kept = np.array([seen_accuracy(scores, y, seen, gamma) / alone for gamma in inside])
+        won = np.array([unseen_accuracy(scores, y, seen, gamma) for gamma in inside])
+        U += [won[kept >= share - 1e-9].max() for share in shares]
+    U /= len(folds)
+    S = shares * seen_accuracy(*cross_fitted, -math.inf)
+    H = 2 * U * S / np.maximum(U + S, 1e-300)
+    return shares[0.98 * H.max() <= H].mean()
+
+
 # ---- splits: counts of the seen test set by trying all ---------------------------------------------------
 
 

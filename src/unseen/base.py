@@ -17,6 +17,7 @@ from unseen._core.labels import LabelArray, candidate_columns, is_frame, label_p
 from unseen._core.rows import Rows, as_rows, read_ahead
 from unseen._core.scaling import Standardization, scaled_product
 from unseen._core.training import Training
+from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError
 
 LARGEST = 1e30  # beyond this, sums of products may overflow float32
@@ -185,6 +186,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 f"Class {str(labels[known][0])!r} is already known. Give the new class another name."
             )
         return self._append_classes(labels, S)
+
+    def described(self) -> Prototypes:
+        """Return the descriptions of all present classes, ready to be passed as ``prototypes``."""
+        check_is_fitted(self)
+        return Prototypes(self.classes_, (), self.prototypes_)
 
     # ---- the machinery behind them ----------------------------------------------------------------
 

@@ -8,14 +8,16 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import oracle
-from unseen import ESZSL, GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve, UnseenError
+from unseen import ESZSL, GZSLClassifierCV, LinearSV, LinearVS, UnseenError
 from unseen.datasets import load
 from unseen.datasets.splits import GZSLFolds, make_split
 from unseen.methods import METHODS, find_method
 from unseen.selection.evaluation import ScoresClasses
-from unseen.selection.gamma import extrapolate_gamma, fewer_classes
+from unseen.selection.search import RULES
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,7 @@ def small():
 def fit(small, estimator=LinearSV, grid=None, prototypes=None, **options):
     data, split = small
     prototypes = data.prototypes if prototypes is None else prototypes
+    options.setdefault("gamma", "paper")
     search = GZSLClassifierCV(estimator(prototypes), grid, cv=split.cv(), **options)
     return search.fit(data.X[split.train], data.y[split.train])
 
@@ -131,21 +134,27 @@ def test_logistic_regression_with_text_prototypes_is_calibrated():
 # ---- leakage ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_unseen_prototypes_change_no_choice(small, name):
+LEARNED = [name for name in METHODS if not find_method(name).shared_space]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", LEARNED)
+def test_unseen_prototypes_change_no_weight_and_no_parameter(small, name, rule):
+    """With the paper's rule they do not change gamma either."""
     data, _ = small
     method = find_method(name)
     other = data.prototypes.copy()
     other[data.unseen] = np.random.default_rng(0).normal(size=other[data.unseen].shape)
-    grid = {"alpha": [1e-3, 1e-1]} if "alpha" in method().get_params() else {}
+    grid = {"alpha": [1e-3, 1e-1]}
     if method.stochastic:
         grid["random_state"] = [0]
-    first, second = fit(small, method, grid), fit(small, method, grid, prototypes=other)
+    first, second = (fit(small, method, grid, prototypes=S, gamma=rule) for S in (data.prototypes, other))
     assert first.best_params_ == second.best_params_
     assert first.best_params_zsl_ == second.best_params_zsl_
-    assert first.gamma_ == second.gamma_
     assert_array_equal(first.coef_[data.seen], second.coef_[data.seen])
-    assert_array_equal(first.intercept_[data.seen], second.intercept_[data.seen])
+    assert_array_equal(first.estimator_.intercept_[data.seen], second.estimator_.intercept_[data.seen])
+    assert first.retention_ == pytest.approx(second.retention_, abs=0.05)
+    assert (first.gamma_ == second.gamma_) == (rule == "paper")
     assert (first.coef_[data.unseen] != second.coef_[data.unseen]).any()
 
 
@@ -209,47 +218,50 @@ def test_lengths_must_match():
         GZSLClassifierCV(LinearSV(np.eye(2))).fit(np.eye(3), [0, 1])
 
 
-# ---- gamma for the retrained model --------------------------------------------------------------------
-
-
-def test_extrapolation_is_exact_on_a_line():
-    """Curves whose best gamma is known: 5 - 2 log(classes)."""
-
-    def curve(gamma):  # H is best between gamma - 1 and gamma + 1
-        return SeenUnseenCurve.from_scores(
-            [[gamma - 1.0, 0.0], [gamma + 1.0, 0.0]], y=[1, 0], seen=[True, False]
-        )
-
-    sizes = [10, 4, 6, 8]
-    curves = [[curve(5 - 2 * np.log(size))] * 3 for size in sizes]
-    assert_allclose(extrapolate_gamma(sizes, curves, 15), 5 - 2 * np.log(15))
-    # no further than the sizes have shown it to go
-    assert_allclose(extrapolate_gamma(sizes, curves, 10**6), 5 - 2 * np.log(10) - 2 * np.log(10 / 4))
-    assert_allclose(extrapolate_gamma([10], [[curve(0.7)]], 15), 0.7)
-
-
-def test_fewer_classes_keeps_the_unseen_ones(small):
-    data, split = small
-    y = data.y[split.train]
-    train, validation = split.cv()[0]
-    small_train, small_validation = fewer_classes(y, (train, validation), 0.4)
-    assert len(np.unique(y[small_train])) == round(0.4 * len(np.unique(y[train])))
-    assert set(small_train) < set(train)
-    unseen = validation[~np.isin(y[validation], y[train])]
-    assert set(unseen) <= set(small_validation)
-    assert set(y[small_validation]) == set(y[small_train]) | set(y[unseen])
-
-
-def test_transferred_gamma_uses_no_unseen_prototype(small):
-    data, _ = small
-    other = data.prototypes.copy()
-    other[data.unseen] = 9.0
-    first, second = fit(small, gamma="transfer"), fit(small, gamma="transfer", prototypes=other)
-    assert first.gamma_ == second.gamma_
-    assert first.gamma_ != fit(small).gamma_
-    assert first.best_params_ == fit(small).best_params_
+# ---- mistakes in words ---------------------------------------------------------------------------------
 
 
 def test_unknown_rule_for_gamma(small):
     with pytest.raises(UnseenError, match="Got gamma='best'"):
         fit(small, gamma="best")
+
+
+def test_a_classifier_of_seen_classes_alone_is_explained(small):
+    data, split = small
+    with pytest.raises(UnseenError, match=r"LogisticRegression has no score for class .* pass prototypes="):
+        GZSLClassifierCV(LogisticRegression(), {"C": [1.0]}).fit(data.X[split.train], data.y[split.train])
+    with pytest.raises(UnseenError, match="ESZSL has no score for class"):
+        GZSLClassifierCV(ESZSL()).fit(data.X[split.train], data.y[split.train])
+
+
+# ---- what people pass ------------------------------------------------------------------------------------
+
+
+def test_a_data_frame_with_named_classes_is_as_good_as_arrays(small):
+    pd = pytest.importorskip("pandas")
+    data, split = small
+    names = np.array([f"bird {c}" for c in range(len(data.class_names))])
+    X = pd.DataFrame(data.X, columns=[f"channel {i}" for i in range(data.X.shape[1])])
+    y = pd.Series(names[data.y])
+    S = pd.DataFrame(data.prototypes, index=names)
+    train = split.train
+    named = GZSLClassifierCV(ESZSL(S), {"alpha": [0.1, 1.0]}).fit(X.iloc[train], y.iloc[train])
+    plain = GZSLClassifierCV(ESZSL(data.prototypes), {"alpha": [0.1, 1.0]}).fit(data.X[train], data.y[train])
+    assert named.gamma_ == pytest.approx(plain.gamma_)
+    assert_array_equal(named.predict(X), names[plain.predict(data.X)])
+    assert named.estimator_.feature_names_in_.tolist() == list(X.columns)
+
+
+def test_a_pipeline_inside_is_tuned_and_calibrated(small):
+    data, split = small
+    X, y = data.X[split.train], data.y[split.train]
+    pipeline = make_pipeline(StandardScaler(), ESZSL(data.prototypes, normalize=None))
+    piped = GZSLClassifierCV(pipeline, {"eszsl__alpha": [0.1, 10.0]}, cv=split.cv()).fit(X, y)
+    own = ESZSL(data.prototypes, normalize="standard")
+    folded = GZSLClassifierCV(own, {"alpha": [0.1, 10.0]}, cv=split.cv()).fit(X, y)
+    assert piped.best_params_["eszsl__alpha"] == folded.best_params_["alpha"]
+    assert_array_equal(piped.predict(data.X), folded.predict(data.X))
+    assert set(GZSLClassifierCV(pipeline, cv=split.cv()).fit(X, y).best_params_) == {
+        "eszsl__alpha",
+        "eszsl__beta",
+    }

@@ -60,6 +60,15 @@ def _unknown_label(label: Any, classes: LabelArray, what: str, lacks: str) -> st
     return f"{what} names class {str(label)!r}, which {lacks}.{near}"
 
 
+def distinct_labels(y: LabelArray) -> LabelArray:
+    """Return the labels in the order of their first appearance: what is dealt so does not depend on names.
+
+    >>> distinct_labels(np.array(["owl", "jay", "owl"])).tolist()
+    ['owl', 'jay']
+    """
+    return y[np.sort(np.unique(y, return_index=True)[1])]
+
+
 def candidate_columns(classes: LabelArray, candidates: ArrayLike | None) -> IndexArray:
     """Return the positions of the candidates in ``classes``; those of all classes for None."""
     if candidates is None:

@@ -11,7 +11,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
+from sklearn.utils import _safe_indexing, assert_all_finite
+from sklearn.utils.validation import _num_samples
 
 from unseen._core.npz import map_npy
 from unseen.errors import UnseenError
@@ -103,9 +104,19 @@ def _is_file(X: Any) -> bool:
 
 
 def choose_rows(X: Any, rows: Indices) -> Any:
-    """Return some rows of X: copied from memory, left on disk where X is there."""
+    """Return some rows of an array or a DataFrame: copied from memory, left on disk where X is there."""
     X = as_rows(X)
-    return X.choose(rows) if isinstance(X, Rows) else X[rows]
+    return X.choose(rows) if isinstance(X, Rows) else _safe_indexing(X, rows)
+
+
+def read_rows(X: Any, rows: slice) -> Any:
+    """Return some rows of an array or a DataFrame, read from disk where X is there."""
+    return X[rows] if isinstance(X, (Rows, np.ndarray)) else _safe_indexing(X, rows)
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of samples."""
+    return int(_num_samples(X))
 
 
 def read_ahead(read: Callable[[K], T], keys: Iterable[K]) -> Iterator[T]:

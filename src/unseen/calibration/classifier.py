@@ -150,6 +150,11 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return class_mask(columns, len(self.classes_))
 
 
+def class_scores(estimator: Any, X: Any) -> FloatArray:
+    """Return the scores of a fitted classifier (or of a function), one column per class."""
+    return _as_columns(_score_function(estimator)(X))
+
+
 def _score_function(estimator: Any) -> ScoreFunction:
     for name in (*_SCORE_METHODS, "__call__"):
         if hasattr(estimator, name):

@@ -19,14 +19,14 @@ from unseen.cli import options
 )
 @options.data
 @click.option("--model", required=True, type=options.FILE, metavar="FILE", help="File for the model.")
-@options.method(default="sje")
+@options.method(default="lda")
 @options.prototypes()
 @options.text_encoder
 @options.unseen_classes
 @click.option(
     "--gamma",
-    type=click.Choice(["transfer", "paper"]),
-    default="transfer",
+    type=click.Choice(["retention", "paper"]),
+    default="retention",
     show_default=True,
     help="Rule that carries gamma from the folds to the model of all samples.",
 )
@@ -58,8 +58,9 @@ def command(
     A model that exists is replaced; any other file only with --force.
     """
     from unseen.datasets import load
+    from unseen.models.card import format_card
     from unseen.models.io import is_model, save
-    from unseen.models.training import format_card, train
+    from unseen.models.training import train
 
     inputs = [data, *prototypes, text_encoder, split_dir]
     check_output(model, inputs=inputs, force=force, may_replace=is_model)
@@ -71,6 +72,6 @@ def command(
         unseen_classes=unseen_classes,
     )
     fitted, card = train(dataset, method, gamma=gamma, verbose=not quiet)
-    save(fitted, model, card=card)
-    click.echo(json.dumps(card, indent=2) if as_json else format_card(card))
+    save(fitted, model, card=card.to_json())
+    click.echo(json.dumps(card.to_json(), indent=2) if as_json else format_card(card))
     click.echo(f"wrote {model}", err=True)

@@ -60,8 +60,8 @@ def command(
 
 def _show_model(path: Path, as_json: bool) -> bool:
     """Print the card of a model; return whether the file is one."""
+    from unseen.models.card import Card, format_card
     from unseen.models.io import is_model, load, read_card
-    from unseen.models.training import format_card
 
     if not is_model(path):
         return False
@@ -69,7 +69,7 @@ def _show_model(path: Path, as_json: bool) -> bool:
     if as_json:
         click.echo(json.dumps(card, indent=2))
     elif card:
-        click.echo(format_card(card))
+        click.echo(format_card(Card.from_json(card)))
     else:  # saved from Python without one
         model = load(path)
         n_classes, width = model.coef_.shape

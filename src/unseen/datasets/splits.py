@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.csv_files import read_csv
-from unseen._core.labels import LabelArray
+from unseen._core.labels import LabelArray, distinct_labels
 from unseen.datasets._seen_test import ClassFold, draw, draw_test_seen, share_of
 from unseen.datasets.dataset import Indices, ZeroShotDataset
 from unseen.errors import UnseenError, did_you_mean
@@ -179,7 +179,7 @@ class GZSLFolds:
         """Yield the folds, with seen and unseen validation samples separate."""
         labels = np.asarray(y)
         rng = np.random.default_rng(self.random_state)
-        folds = self.class_folds or deal_classes(np.unique(labels), self.n_splits, rng)
+        folds = self.class_folds or deal_classes(distinct_labels(labels), self.n_splits, rng)
         for train_classes, val_classes in folds:
             group = np.flatnonzero(np.isin(labels, train_classes))
             seen_val = draw(group, labels, int(share_of(len(group), self.seen_val)), rng)

@@ -22,7 +22,7 @@ from unseen.calibration.curve import SeenUnseenCurve
 from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
-from unseen.selection.search import GZSLClassifierCV
+from unseen.selection.search import GZSLClassifierCV, HeldOut
 
 FORMAT = "unseen model"
 VERSION = 1  # of the format; every version up to this one can be loaded
@@ -31,6 +31,8 @@ Tensors = dict[str, NDArray[Any]]
 State = dict[str, Any]  # JSON values
 CURVE = ("breakpoints", "unseen_curve", "seen_curve", "h_curve")
 CHOSEN = ("gamma_", "gamma_zsl_", "best_index_", "best_index_zsl_", "best_params_", "best_params_zsl_")
+# what the first model files lack
+ADDED = {"gamma_rule_": "paper", "retention_": float("nan"), "retention_zsl_": float("nan")}
 
 
 def save(model: Model, path: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
@@ -263,6 +265,7 @@ def _selection_state(model: GZSLClassifierCV) -> tuple[State, Tensors]:
     chosen = {name: _plain(getattr(model, name), name) for name in CHOSEN}
     chosen |= {"gamma": model.gamma, "weights": model.weights}
     chosen |= {"ausuc": model.curve_.ausuc, "resolution": model.curve_.resolution}
+    chosen |= {name: getattr(model, name) for name in ADDED}
     chosen["cv_results_"] = _plain(model.cv_results_, "cv_results_")
     curve = {f"curve/{name}": getattr(model.curve_, name) for name in CURVE}
     return {**state, "selection": chosen}, tensors | curve
@@ -279,6 +282,9 @@ def _restore_selection(
         model.estimator_zsl_ = _restore(state["zsl"], tensors, "zsl", method)
     for name in CHOSEN:
         setattr(model, name, chosen[name])
+    for name, missing in ADDED.items():
+        setattr(model, name, chosen.get(name, missing))
+    model.held_out_ = HeldOut([])
     model.seen_ = estimator.seen_
     results = chosen["cv_results_"].items()
     model.cv_results_ = {name: value if name == "params" else np.array(value) for name, value in results}

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from unseen._core.blocks import BoolArray, IndexArray, score_blocks
-from unseen._core.labels import label_positions
-from unseen._core.rows import choose_rows, read_ahead
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
+from unseen._core.labels import LabelArray, distinct_labels, label_positions
+from unseen._core.rows import choose_rows, n_rows, read_ahead, read_rows
+from unseen.calibration.classifier import class_scores
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
+from unseen.errors import UnseenError
 
 Fold = tuple[IndexArray, IndexArray]  # (train, validation) indices
-Settings = Sequence[Mapping[str, Any]]  # parameters to try
+Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 
 
 @runtime_checkable
 class ScoresClasses(Protocol):
-    """What a model needs for the process: learn from seen classes, score samples for all classes.
+    """What a model needs for selection: learn from seen classes, score samples for all classes.
 
-    ``classes_`` names the columns of ``similarity``. ``get_params`` and ``set_params`` (or
-    ``sklearn.base.BaseEstimator``) let the process try parameters; ``fit_path`` makes that quick.
+    ``classes_`` names the columns of ``similarity``; a model without ``similarity`` may have
+    ``decision_function`` or ``predict_proba`` instead, as pipelines do. ``get_params`` and ``set_params``
+    (from ``sklearn.base.BaseEstimator``) let selection try parameters; ``fit_path`` makes that fast.
     """
 
     classes_: Any
@@ -35,34 +39,78 @@ class ScoresClasses(Protocol):
         """Return scores (n_samples, n_classes), higher is better."""
 
 
-def fit_settings(estimator: Any, X: Any, y: Any, settings: Settings) -> Iterator[Any]:
-    """Yield a fitted model per setting: along the estimator's fast path, or one plain fit each."""
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """How held-out samples fare with one model, at every gamma.
+
+    A sample is predicted right while the best class of its own kind (seen or unseen) is its own class and
+    gamma leaves the prediction to that kind.
+    """
+
+    y: IndexArray  # (samples,), index of the class
+    seen: BoolArray  # (classes,)
+    right: BoolArray  # (samples,), the best class of the sample's own kind is its class
+    flips: FloatArray  # (samples,), the gamma up to which it is predicted as a seen class
+
+    @classmethod
+    def from_maxima(cls, maxima: ScoreMaxima, y: IndexArray, seen: BoolArray) -> Self:
+        """Keep what calibration needs of the maxima."""
+        right = np.where(seen[y], maxima.argmax_seen, maxima.argmax_unseen) == y
+        return cls(y, seen, right, maxima.flips)
+
+    @classmethod
+    def concatenate(cls, trials: Sequence[Self]) -> Self:
+        """Join the trials of disjoint samples for the same classes."""
+        columns = (np.concatenate([getattr(t, name) for t in trials]) for name in ("y", "right", "flips"))
+        y, right, flips = columns
+        return cls(y, trials[0].seen, right, flips)
+
+    def correct(self, gamma: float) -> BoolArray:
+        """Return which samples are predicted right at one gamma, (samples,)."""
+        as_seen = self.flips >= gamma
+        return np.asarray(self.right & (as_seen == self.seen[self.y]))
+
+
+def fit_each(estimator: Any, X: Any, y: LabelArray, params: Sequence[Params]) -> Iterator[Any]:
+    """Yield a fitted model per element of ``params``: along the estimator's fast path, or by plain fits."""
     if hasattr(estimator, "fit_path"):
-        yield from estimator.fit_path(X, y, settings)
+        yield from estimator.fit_path(X, y, params)
     else:
-        for setting in settings:
-            yield clone(estimator).set_params(**setting).fit(X, y)
+        for values in params:
+            yield clone(estimator).set_params(**values).fit(X, y)
 
 
-def score_maxima(model: ScoresClasses, X: Any, labels: NDArray[Any], seen: BoolArray) -> ScoreMaxima:
+def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> ScoreMaxima:
     """Score the rows of X for the classes ``labels``, block by block; four numbers per sample remain.
 
-    The indices in the result count along ``labels``, and ``seen`` says which of these were trained on.
+    The columns in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
-    columns: Any = label_positions(labels, np.asarray(model.classes_))
+    columns: Any = _columns_of(model, labels)
     if np.array_equal(columns, np.arange(len(model.classes_))):
         columns = slice(None)  # no copy of the scores
-    blocks = score_blocks(len(X), len(model.classes_))
+    blocks = score_blocks(n_rows(X), len(model.classes_))
     return ScoreMaxima.concatenate(
         [
-            ScoreMaxima.from_scores(np.asarray(model.similarity(rows))[:, columns], seen)
-            for rows in read_ahead(lambda block: X[block], blocks)
+            ScoreMaxima.from_scores(class_scores(model, rows)[:, columns], seen)
+            for rows in read_ahead(lambda block: read_rows(X, block), blocks)
         ]
     )
 
 
+def _columns_of(model: Any, labels: LabelArray) -> IndexArray:
+    """Return the column of every label in the scores of a model; refuse a model without unseen classes."""
+    known = np.isin(labels, model.classes_)
+    if not known.all():
+        raise UnseenError(
+            f"{type(model).__name__} has no score for class {str(labels[~known][0])!r}, which had no "
+            "training sample here. Use a method that describes every class: pass prototypes=..., one row "
+            "per class, seen and unseen."
+        )
+    return label_positions(labels, model.classes_)
+
+
 def seen_unseen_curve(
-    model: ScoresClasses, X: Any, y: NDArray[Any], seen_labels: NDArray[Any], weights: str = "per-class"
+    model: Any, X: Any, y: ArrayLike, seen_labels: ArrayLike, weights: str = "per-class"
 ) -> SeenUnseenCurve:
     """Evaluate a model on samples of seen and unseen classes; the candidates are the classes of both."""
     labels = np.union1d(seen_labels, y)
@@ -72,16 +120,45 @@ def seen_unseen_curve(
 
 
 def run_fold(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    fold: Fold,
-    settings: Settings,
-    weights: str = "per-class",
-) -> list[SeenUnseenCurve]:
-    """Fit every setting on the fold's train part; return its curve on the validation part."""
+    estimator: Any, X: Any, y: LabelArray, fold: Fold, params: Sequence[Params], weights: str = "per-class"
+) -> list[tuple[SeenUnseenCurve, Trial]]:
+    """Fit every element of ``params`` on the fold's train part; evaluate each on the validation part."""
     train, validation = fold
-    seen_labels = np.unique(y[train])
-    X_validation, y_validation = choose_rows(X, validation), y[validation]
-    models = fit_settings(estimator, choose_rows(X, train), y[train], settings)
-    return [seen_unseen_curve(model, X_validation, y_validation, seen_labels, weights) for model in models]
+    labels = np.union1d(y[train], y[validation])
+    seen = np.isin(labels, y[train])
+    X_validation, index = choose_rows(X, validation), np.searchsorted(labels, y[validation])
+    found = []
+    for model in fit_each(estimator, choose_rows(X, train), y[train], params):
+        maxima = score_maxima(model, X_validation, labels, seen)
+        curve = SeenUnseenCurve.from_maxima(maxima, index, seen, weights)
+        found.append((curve, Trial.from_maxima(maxima, index, seen)))
+    return found
+
+
+def deal_parts(y: LabelArray, n_parts: int, random_state: int = 0) -> IndexArray:
+    """Return the part of every sample: each class is dealt evenly to the parts, its only sample to none (-1).
+
+    >>> deal_parts(np.array([7, 7, 7, 7, 9]), 2).tolist()
+    [1, 0, 0, 1, -1]
+    """
+    rng = np.random.default_rng(random_state)
+    part = np.full(len(y), -1)
+    for label in distinct_labels(y):
+        members = rng.permutation(np.flatnonzero(y == label))
+        if len(members) > 1:
+            part[members] = (np.arange(len(members)) + rng.integers(n_parts)) % n_parts
+    return part
+
+
+def hold_out_part(
+    estimator: Any, X: Any, y: LabelArray, held_out: BoolArray, params: Sequence[Params]
+) -> list[Trial]:
+    """Fit without some samples of the seen classes; try these among all classes, unseen ones included."""
+    train, held = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    trials = []
+    for model in fit_each(estimator, choose_rows(X, train), y[train], params):
+        labels = np.asarray(model.classes_)
+        seen = np.isin(labels, y)
+        maxima = score_maxima(model, choose_rows(X, held), labels, seen)
+        trials.append(Trial.from_maxima(maxima, label_positions(y[held], labels), seen))
+    return trials

@@ -1,54 +1,142 @@
-"""How gamma gets from the folds to the model that is trained on everything."""
+"""The rules that carry gamma from the folds to the model that is trained on everything.
+
+gamma is a number in the units of a model's scores. The final model has seen more classes than the models of
+the folds, and it meets other unseen classes, so their gamma is often far off. What carries over is how much
+seen accuracy the best trade-off gives up: its *retention*
+
+    r(gamma) = S(gamma) / S(-inf)
+
+the share of right answers on seen samples that survive calibration. The folds say how much unseen accuracy
+U(r) a retention buys. Cross-fitted models, trained on all seen classes but not on all samples, say what seen
+accuracy r A it leaves, where A is theirs without unseen candidates, and at which gamma. The rule is
+
+    r* = argmax over r of  2 U(r) r A / (U(r) + r A)
+    gamma = the largest gamma at which the held-out seen samples retain r*
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unseen.calibration.curve import SeenUnseenCurve, mean_curve
-from unseen.selection.evaluation import Fold
+from unseen._core.blocks import FloatArray
+from unseen._core.labels import LabelArray, distinct_labels
+from unseen.calibration.curve import Goal, SeenUnseenCurve
+from unseen.calibration.goals import OperatingPoint
+from unseen.datasets.splits import GZSLFolds
+from unseen.metrics import class_weights, harmonic_mean
+from unseen.selection.evaluation import Fold, Trial
 
-Curves = Sequence[SeenUnseenCurve]  # one per fold
+SHARES = np.linspace(1, 0, 1001)  # the retentions that are compared
+NEAR = 0.02  # a harmonic mean within this share of the best one counts as equally good
 
 
-def fewer_classes(y: NDArray[Any], fold: Fold, share: float) -> Fold:
-    """Return the fold with a share of its train classes; the classes that play unseen stay the same.
+def unseen_at_retention(curve: SeenUnseenCurve, shares: FloatArray = SHARES) -> FloatArray:
+    """Return the accuracy on unseen samples (percent) that a curve reaches at each retention.
 
-    Smaller shares are subsets of larger ones, and which classes they hold depends on the labels alone.
+    >>> scores = [[0.9, 0.5], [0.6, 0.5], [0.5, 0.4], [0.8, 0.6]]
+    >>> curve = SeenUnseenCurve.from_scores(scores, y=[0, 0, 1, 1], seen=[True, False])
+    >>> unseen_at_retention(curve, np.array([1.0, 0.5, 0.0]))
+    array([ 50., 100., 100.])
     """
-    train, validation = fold
-    classes = np.random.default_rng(0).permutation(np.unique(y[train]))
-    dropped = classes[max(2, round(share * len(classes))) :]
-    return train[~np.isin(y[train], dropped)], validation[~np.isin(y[validation], dropped)]
+    retention = curve.seen_curve / (curve.seen_alone or 1.0)  # falls from 1 to 0
+    last = len(retention) - 1 - np.searchsorted(retention[::-1], shares - 1e-9)
+    return np.asarray(curve.unseen_curve[np.maximum(last, 0)])
 
 
-def extrapolate_gamma(sizes: Sequence[float], curves: Sequence[Curves], n_classes: int) -> float:
-    """Return gamma for a model that has seen ``n_classes``, from the curves of models that saw fewer.
+def choose_retention(unseen: FloatArray, seen_alone: float, goal: Goal | None = None) -> float:
+    """Return the retention of the best expected trade-off, among ``SHARES``.
 
-    ``curves[i]`` are those of the folds whose models saw ``sizes[i]`` classes. Of these, gamma is the middle
-    of all gammas within 1 % of the best mean harmonic mean, which is less noisy than the best one. It
-    changes about linearly with the logarithm of the number of seen classes. The first size is the nearest
-    to ``n_classes``: gamma goes no further from there than the sizes have shown it to go.
+    Parameters
+    ----------
+    unseen : ndarray of shape (1001,)
+        Expected accuracy on unseen samples at each retention, in percent.
+    seen_alone : float
+        Expected accuracy on seen samples without unseen candidates, in percent.
+    goal : Goal, optional
+        What is best; the harmonic mean by default. Its maximum is flat and noisy: the middle of all
+        retentions within 2 % of it is taken.
     """
-    gammas = [_middle_of_near_best(mean_curve(folds)) for folds in curves]
-    if len(set(sizes)) == 1:
-        return gammas[0]
-    # gamma = a + b log(classes)
-    b, a = np.polyfit(np.log(sizes), gammas, 1)
-    reach = np.ptp(gammas)
-    return float(np.clip(a + b * np.log(n_classes), gammas[0] - reach, gammas[0] + reach))
+    goal = goal or Goal()
+    seen = SHARES * seen_alone
+    h = harmonic_mean(unseen, seen)
+    if goal == Goal():
+        near = SHARES[h >= (1 - NEAR) * h.max()]
+        return float(near.mean())
+    best = int(np.argmax(goal.value(unseen, seen, h)))
+    goal.check(
+        OperatingPoint(np.nan, (np.nan, np.nan), float(unseen[best]), float(seen[best]), float(h[best]))
+    )
+    return float(SHARES[best])
 
 
-def _mean_classes(y: NDArray[Any], folds: Sequence[Fold]) -> float:
-    return float(np.mean([len(np.unique(y[train])) for train, _ in folds]))
+def retained(trial: Trial, weights: str = "per-class") -> tuple[FloatArray, FloatArray, float]:
+    """Return rising flips of the right seen samples, the retention at each, and A_S->Cs in percent.
+
+    The retention at ``gamma`` is that of the first flip that is not below it.
+    """
+    of_seen = trial.seen[trial.y]
+    count = np.bincount(trial.y[of_seen], minlength=len(trial.seen))
+    weight = class_weights(count, weights).astype(np.float64)
+    right = np.flatnonzero(of_seen & trial.right)
+    right = right[np.argsort(trial.flips[right])]
+    kept = np.cumsum(weight[trial.y[right]][::-1])[::-1]  # weight of this flip and all above it
+    total = float(kept[0]) if len(kept) else 0.0
+    return trial.flips[right], kept / (total or 1.0), 100 * total / float(weight @ count)
 
 
-def _middle_of_near_best(curve: SeenUnseenCurve) -> float:
-    """Return the mean of all gammas where H is within 1 % of its best; open ends end at gamma itself."""
-    intervals = curve.near_best(0.01)  # (n, 2)
-    intervals = np.where(np.isfinite(intervals), intervals, curve.gamma)
-    width = np.diff(intervals, axis=1)[:, 0]
-    return float(intervals.mean(axis=1) @ width / width.sum()) if width.sum() > 0 else curve.gamma
+def gamma_at_retention(trial: Trial, share: float, weights: str = "per-class") -> float:
+    """Return a gamma at which the seen samples of a trial keep this share of their right answers.
+
+    It is the middle of the last interval between two flips where at least ``share`` is retained.
+    """
+    flips, retention, _ = retained(trial, weights)
+    flips, retention = flips[np.isfinite(flips)], retention[np.isfinite(flips)]
+    if not len(flips):
+        return 0.0
+    last = max(int(np.searchsorted(-retention, -(share - 1e-9), side="right")) - 1, 0)
+    below = flips[last - 1] if last else flips[0] - (np.ptp(flips) or 1.0) / len(flips)
+    return float(below + (flips[last] - below) / 2)
+
+
+def retention_at(trial: Trial, gamma: float, weights: str = "per-class") -> float:
+    """Return the share of right answers on seen samples that survives one gamma."""
+    flips, retention, _ = retained(trial, weights)
+    first = int(np.searchsorted(flips, gamma))
+    return float(retention[first]) if first < len(flips) else 0.0
+
+
+def rehearsal_folds(y: LabelArray, n_unseen: int) -> list[Fold]:
+    """Return further class folds to rehearse the trade-off on, the more the fewer classes there are.
+
+    As large a share of the classes is held out as is unseen in earnest; every class has about equal turns.
+    None with 100 classes or more: the folds of the selection are enough. Only the number of unseen classes
+    counts, never their prototypes.
+    """
+    classes = distinct_labels(y)
+    n_folds = 12 if len(classes) < 40 else 6 if len(classes) < 100 else 0
+    rng = np.random.default_rng(0)
+    size, deck, drawn = n_held_out(len(classes), n_unseen), classes[:0], []
+    for _ in range(n_folds):
+        if len(deck) < size:  # what is left of the deck, then all other classes in a new order
+            deck = np.concatenate([deck, rng.permutation(classes[~np.isin(classes, deck)])])
+        drawn.append((np.setdiff1d(classes, deck[:size]), np.sort(deck[:size])))
+        deck = deck[size:]
+    return list(GZSLFolds(class_folds=drawn).split(None, y)) if drawn else []
+
+
+def n_held_out(n_seen: int, n_unseen: int) -> int:
+    """Return how many seen classes a rehearsal holds out, two at least.
+
+    >>> n_held_out(20, 6), n_held_out(7, 3), n_held_out(20, 0)
+    (5, 2, 2)
+    """
+    # held out / seen = unseen / (seen + unseen)
+    share = n_seen * n_unseen / (n_seen + n_unseen)
+    return int(np.clip(round(share), 2, max(n_seen - 2, 2)))
+
+
+def mean_unseen_at_retention(curves: Sequence[SeenUnseenCurve]) -> FloatArray:
+    """Return the mean over folds of the unseen accuracy at each of ``SHARES``."""
+    return np.asarray(np.mean([unseen_at_retention(curve) for curve in curves], axis=0))

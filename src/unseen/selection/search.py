@@ -2,52 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from unseen._core.blocks import FloatArray, score_blocks
-from unseen._core.labels import candidate_columns
+from unseen._core.blocks import BoolArray, FloatArray, score_blocks
+from unseen._core.labels import LabelArray, candidate_columns
 from unseen._core.parallel import results
 from unseen._core.progress import progress
-from unseen._core.rows import as_rows
+from unseen._core.rows import as_rows, n_rows, read_rows
 from unseen.base import ZeroShotClassifier
-from unseen.calibration.curve import mean_curve
+from unseen.calibration.classifier import class_scores
+from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
 from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
-from unseen.selection.evaluation import Fold, Settings, fit_settings, run_fold
-from unseen.selection.gamma import Curves, _mean_classes, extrapolate_gamma, fewer_classes
+from unseen.selection.evaluation import Fold, Params, Trial, deal_parts, fit_each, hold_out_part, run_fold
+from unseen.selection.gamma import (
+    choose_retention,
+    gamma_at_retention,
+    mean_unseen_at_retention,
+    rehearsal_folds,
+    retained,
+)
 
-SHARES = (0.4, 0.6, 0.8)  # of a fold's train classes, for the transfer of gamma
+RULES = ("retention", "paper")
+N_PARTS = 5  # a cross-fitted model trains on all samples but one part of five
+MANY = 100  # classes with which two parts, held out in turn, are enough
+
+Curves = Sequence[SeenUnseenCurve]  # one per fold
 
 
-class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
+@dataclass
+class HeldOut:
+    """How held-out samples fared with the chosen parameters: what a model card is made of."""
+
+    folds: list[Trial]  # held-out classes: one trial per fold and per rehearsal
+    cross_fitted: Trial | None = None  # held-out samples of the seen classes, among all present classes
+
+
+class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Choose parameters and calibration on held-out classes, then retrain on everything.
 
-    For every fold and every parameter setting a model is trained on the train classes. Its *ZSL score* is
+    For every fold and every element of the grid a model is trained on the train classes. Its *ZSL score* is
     the accuracy on validation classes among themselves; its exact seen-unseen curve gives the harmonic
     mean for every gamma. ``best_params_zsl_`` has the best mean ZSL score, ``best_params_`` the best mean
-    harmonic mean at its own gamma. The model is retrained on all samples, and gamma becomes part of the
-    intercept of the seen classes. No sample of an unseen class and no prototype of one takes part.
+    harmonic mean at its own gamma. Then the model is retrained on all samples, and gamma becomes part of
+    the intercepts of the seen classes.
+
+    What depends on what: weights and parameters never depend on a prototype of an unseen class. gamma does
+    with ``gamma="retention"``, and never on a sample of an unseen class.
 
     Parameters
     ----------
-    estimator : ZeroShotClassifier, or anything that follows :class:`ScoresClasses`
+    estimator : ZeroShotClassifier, a pipeline that ends in one, or anything like :class:`ScoresClasses`
     param_grid : dict or list of dict, optional
         As in ``sklearn.model_selection.ParameterGrid``; by default the estimator's own ``default_grid``.
     cv : splitter or iterable of (train, validation) index arrays, optional
-        A validation sample whose class is not in train plays an unseen class. By default
-        :class:`unseen.datasets.splits.GZSLFolds` with three folds.
-    gamma : {"paper", "transfer"}, default="paper"
-        How gamma is carried from the folds to the retrained model: as it is, as in the paper, or
-        extrapolated to the number of classes that the retrained model has seen. A model that has seen
-        fewer classes favors them more, so gamma of the folds tends to be too large.
+        Validation samples of classes that are not in train are held-out classes. By default
+        :class:`unseen.datasets.splits.GZSLFolds`.
+    gamma : {"retention", "paper"}, default="retention"
+        How gamma gets from the folds to the retrained model. ``"paper"`` takes the gamma of the folds.
+        ``"retention"`` takes the share of right answers on seen samples that the best trade-off keeps, and
+        finds the gamma that keeps this share on held-out samples among all present classes. Without any
+        unseen class it falls back to the paper's rule, with a warning.
+    min_seen, min_unseen, unseen_share : float, optional
+        What gamma is chosen for instead of the harmonic mean, in percent: the best accuracy on unseen
+        samples with at least this accuracy on seen ones, the reverse, or the best accuracy when this share
+        of future samples is unseen.
     weights : {"per-class", "per-sample"}, default="per-class"
         What accuracy means in the selection.
     n_jobs : int, optional
@@ -61,16 +91,23 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         lambda_GZSL and lambda_ZSL of the paper.
     gamma_, gamma_zsl_ : float
         The calibration that belongs to each.
+    gamma_rule_ : {"retention", "paper"}
+        The rule that chose them.
+    retention_, retention_zsl_ : float
+        The share of right answers on seen samples that the best trade-off of each keeps.
     curve_ : SeenUnseenCurve
         Mean validation curve of ``best_params_``.
     cv_results_ : dict of lists and arrays
-        For every setting ``params``, ``mean_zsl``, ``mean_seen``, ``mean_h``, ``gamma``, and per fold.
+        For every element of the grid ``params``, ``mean_zsl``, ``mean_seen``, ``mean_h``, ``gamma``, and
+        per fold.
     estimator_, estimator_zsl_ : fitted estimators
-        Retrained on all samples with each of the two settings; not calibrated.
+        Retrained on all samples with each of the two choices; not calibrated.
     coef_, intercept_ : ndarray
         The calibrated linear classifier, where the estimator is linear.
     classes_, seen_ : ndarray
         All class labels, and which of them had samples.
+    held_out_ : HeldOut
+        How held-out samples fared with ``best_params_``.
 
     Examples
     --------
@@ -85,13 +122,26 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
     True
     """
 
+    estimator_: Any
+    estimator_zsl_: Any
+    seen_: BoolArray
+    gamma_: float
+    gamma_zsl_: float
+    gamma_rule_: str
+    retention_: float
+    retention_zsl_: float
+    held_out_: HeldOut
+
     def __init__(
         self,
         estimator: Any,
         param_grid: Any = None,
         *,
         cv: Any = None,
-        gamma: str = "paper",
+        gamma: str = "retention",
+        min_seen: float | None = None,
+        min_unseen: float | None = None,
+        unseen_share: float | None = None,
         weights: str = "per-class",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -100,117 +150,238 @@ class GZSLClassifierCV(ClassifierMixin, BaseEstimator):
         self.param_grid = param_grid
         self.cv = cv
         self.gamma = gamma
+        self.min_seen = min_seen
+        self.min_unseen = min_unseen
+        self.unseen_share = unseen_share
         self.weights = weights
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Run the whole process on training samples X (n_samples, n_features) with labels y."""
-        if self.gamma not in ("paper", "transfer"):
-            raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'paper' or 'transfer'.")
-        X, y = _as_arrays(X, y)
-        settings = _settings(self.estimator, self.param_grid)
+        if self.gamma not in RULES:
+            raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention' or 'paper'.")
+        goal = self._goal()
+        X, y = _as_samples(X, y)
+        params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, X, y))
-        curves = self._run_folds(X, y, folds, settings)
-        self._select(settings, curves)
-        if self.gamma == "transfer":
-            chosen = [curves[self.best_index_], curves[self.best_index_zsl_]]
-            self._transfer_gamma(X, y, folds, chosen)
+        found = self._run_folds(X, y, folds, params)
+        curves = [[curve for curve, _ in by_fold] for by_fold in found]
+        self._select(params, curves)
+        self._fold_curves = [list(curves[self.best_index_]), list(curves[self.best_index_zsl_])]
+        self.held_out_ = HeldOut([trial for _, trial in found[self.best_index_]])
         self._retrain(X, y)
+        self._choose_gamma(X, y, goal)
         return self
 
-    def _select(self, settings: list[dict[str, Any]], by_setting: Sequence[Curves]) -> None:
-        curves = [mean_curve(folds) for folds in by_setting]
-        self.cv_results_ = _summary(settings, by_setting, curves)
+    def _goal(self) -> Goal:
+        return Goal(self.min_seen, self.min_unseen, self.unseen_share)
+
+    def _run_folds(
+        self,
+        X: Any,
+        y: LabelArray,
+        folds: Sequence[Fold],
+        params: Sequence[Params],
+        what: str = "Choosing parameters",
+    ) -> list[list[tuple[SeenUnseenCurve, Trial]]]:
+        """Return the curve and the trial on the validation part, [params][fold]."""
+        tasks = (delayed(run_fold)(self.estimator, X, y, fold, params, self.weights) for fold in folds)
+        found = []
+        with progress(len(folds), what, unit="folds", quiet=not self.verbose) as advance:
+            for by_params in results(tasks, self.n_jobs):
+                found.append(by_params)
+                advance(1, f"{len(params)} settings each")
+        return [list(by_fold) for by_fold in zip(*found)]
+
+    def _select(self, params: list[dict[str, Any]], curves: Sequence[Curves]) -> None:
+        """Choose lambda_ZSL and lambda_GZSL by the curves, [params][fold]."""
+        means = [mean_curve(by_fold) for by_fold in curves]
+        self.cv_results_ = _summary(params, curves, means)
         self.best_index_ = int(np.argmax(self.cv_results_["mean_h"]))
         self.best_index_zsl_ = int(np.argmax(self.cv_results_["mean_zsl"]))
-        self.best_params_ = settings[self.best_index_]
-        self.best_params_zsl_ = settings[self.best_index_zsl_]
-        self.curve_ = curves[self.best_index_]
-        self.gamma_ = self.curve_.gamma
-        self.gamma_zsl_ = curves[self.best_index_zsl_].gamma
+        self.best_params_ = params[self.best_index_]
+        self.best_params_zsl_ = params[self.best_index_zsl_]
+        self.curve_ = means[self.best_index_]
+        self._mean_curves = [self.curve_, means[self.best_index_zsl_]]
 
-    def _run_folds(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], settings: Settings) -> list[Curves]:
-        """Return the validation curves, [setting][fold]."""
-        tasks = (delayed(run_fold)(self.estimator, X, y, fold, settings, self.weights) for fold in folds)
-        found = []
-        with progress(len(folds), "Choosing parameters", unit="folds", quiet=not self.verbose) as advance:
-            for curves in results(tasks, self.n_jobs):
-                found.append(curves)
-                advance(1, f"{len(settings)} settings each")
-        return list(zip(*found))
-
-    def _transfer_gamma(self, X: Any, y: NDArray[Any], folds: Sequence[Fold], full: list[Curves]) -> None:
-        """Extrapolate both gammas; ``full`` holds the curves of the two chosen settings, [setting][fold]."""
-        sizes, curves = [_mean_classes(y, folds)], [full]
-        for share in SHARES:
-            parts = [fewer_classes(y, fold, share) for fold in folds]
-            sizes.append(_mean_classes(y, parts))
-            curves.append(self._run_folds(X, y, parts, [self.best_params_, self.best_params_zsl_]))
-        n_classes = len(np.unique(y))
-        self.gamma_, self.gamma_zsl_ = (
-            extrapolate_gamma(sizes, by_size, n_classes) for by_size in zip(*curves)
-        )
-
-    def _retrain(self, X: Any, y: NDArray[Any]) -> None:
-        same = self.best_index_ == self.best_index_zsl_
-        settings = [self.best_params_] if same else [self.best_params_, self.best_params_zsl_]
-        models: list[Any] = list(fit_settings(self.estimator, X, y, settings))
+    def _retrain(self, X: Any, y: LabelArray) -> None:
+        models: list[Any] = list(fit_each(self.estimator, X, y, self._chosen_params()))
         for model in models:
             if isinstance(model, ZeroShotClassifier):
                 model._warn_about_fit()
         self.estimator_, self.estimator_zsl_ = models[0], models[-1]
         self.seen_ = np.isin(self.classes_, y)
 
+    def _chosen_params(self) -> list[dict[str, Any]]:
+        """Return the parameters of the one or two models that are retrained."""
+        same = self.best_index_ == self.best_index_zsl_
+        return [self.best_params_] if same else [self.best_params_, self.best_params_zsl_]
+
+    # ---- calibration -----------------------------------------------------------------------------
+
+    def _choose_gamma(self, X: Any, y: LabelArray, goal: Goal) -> None:
+        """Choose gamma for both models, by the rule or, without unseen classes, by the paper's."""
+        self.gamma_rule_ = self.gamma if not self.seen_.all() else "paper"
+        if self.gamma_rule_ == "paper":
+            self._take_gamma_of_folds(goal)
+        else:
+            self._rehearse(X, y)
+            trials = self.cross_fit(X, y)
+            self._choose_retention([retained(t, self.weights)[2] for t in (trials[0], trials[-1])], goal)
+            self._set_gamma(trials)
+        if self.gamma_rule_ != self.gamma:
+            warnings.warn(
+                "No unseen class is known yet, so gamma comes from the folds (the paper's rule). "
+                "Call recalibrate(X, y) after add_classes.",
+                stacklevel=3,
+            )
+
+    def _take_gamma_of_folds(self, goal: Goal) -> None:
+        self.gamma_, self.gamma_zsl_ = (curve.best_for(goal).gamma for curve in self._mean_curves)
+        self._choose_retention([curve.seen_alone for curve in self._mean_curves], goal)
+
+    def _choose_retention(self, seen_alone: Sequence[float], goal: Goal) -> None:
+        """Choose the retention of both models by what the folds and the rehearsals have shown."""
+        self.retention_, self.retention_zsl_ = (
+            choose_retention(mean_unseen_at_retention(curves), alone, goal)
+            for curves, alone in zip(self._fold_curves, seen_alone)
+        )
+
+    def _rehearse(self, X: Any, y: LabelArray) -> None:
+        """Try the chosen parameters on further class folds, where there are few classes."""
+        folds = rehearsal_folds(y, int((~self.seen_).sum()))
+        if not folds:
+            return
+        found = self._run_folds(X, y, folds, self._chosen_params(), "Rehearsing")
+        for curves, by_fold in zip(self._fold_curves, (found[0], found[-1])):
+            curves += [curve for curve, _ in by_fold]
+        self.held_out_.folds.extend(trial for _, trial in found[0])
+
+    def _set_gamma(self, trials: Sequence[Trial]) -> None:
+        """Take the gammas at which the cross-fitted samples retain what was chosen."""
+        self.gamma_ = gamma_at_retention(trials[0], self.retention_, self.weights)
+        self.gamma_zsl_ = gamma_at_retention(trials[-1], self.retention_zsl_, self.weights)
+
+    def cross_fit(self, X: Any, y: ArrayLike) -> list[Trial]:
+        """Hold out training samples in turn; return how they fare among all present classes.
+
+        One trial for each retrained model: ``best_params_``, then ``best_params_zsl_`` where it differs.
+        """
+        X, y = _as_samples(X, y)
+        part = deal_parts(y, N_PARTS)
+        n_parts = N_PARTS if self.seen_.sum() < MANY else 2
+        estimator, params = self._present_estimator(), self._chosen_params()
+        tasks = (
+            delayed(hold_out_part)(estimator, X, y, part == number, params)
+            for number in range(n_parts)
+            if (part == number).any()
+        )
+        found = []
+        with progress(n_parts, "Calibrating", unit="parts", quiet=not self.verbose) as advance:
+            for trials in results(tasks, self.n_jobs):
+                found.append(trials)
+                advance(1, "")
+        if not found:
+            raise UnseenError(
+                'gamma="retention" holds out samples of seen classes, but every class has only one sample. '
+                'Pass gamma="paper".'
+            )
+        trials = [Trial.concatenate(list(parts)) for parts in zip(*found)]
+        self.held_out_.cross_fitted = trials[0]
+        return trials
+
+    def _present_estimator(self) -> Any:
+        """Return the unfitted estimator that describes all present classes, later ones included."""
+        model = _last_step(self.estimator_)
+        same = len(self.classes_) == len(_described(self.estimator))
+        if same or not isinstance(model, ZeroShotClassifier):
+            return self.estimator
+        present = clone(self.estimator)
+        _last_step(present).set_params(prototypes=model.described())
+        return present
+
+    def recalibrate(self, X: Any, y: ArrayLike) -> Self:
+        """Choose gamma anew for the present classes, with the retention that selection has chosen.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The training samples, or other samples of the seen classes.
+        """
+        check_is_fitted(self, "gamma_")
+        if self.seen_.all():
+            raise UnseenError("There is no unseen class to calibrate for. Call add_classes first.")
+        if np.isnan(self.retention_):
+            raise UnseenError("This model file is older than recalibration. Fit the model again.")
+        self._set_gamma(self.cross_fit(X, y))
+        self.gamma_rule_ = "retention"
+        return self
+
+    # ---- prediction ------------------------------------------------------------------------------
+
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> LabelArray:
         """All class labels, seen and unseen."""
         return np.asarray(self.estimator_.classes_)
 
     @property
     def coef_(self) -> FloatArray:
         """Rows of the linear classifier, (n_classes, n_features)."""
-        return self.estimator_.coef_
+        return np.asarray(self.estimator_.coef_)
 
     @property
     def intercept_(self) -> FloatArray:
-        """Intercepts with gamma taken off the seen classes, (n_classes,)."""
-        return self.estimator_.intercept_ - self.gamma_ * self.seen_
+        """Intercepts, with gamma subtracted for the seen classes, (n_classes,)."""
+        return np.asarray(self.estimator_.intercept_ - self.gamma_ * self.seen_)
 
     def similarity(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""
         check_is_fitted(self, "gamma_")
-        scores = np.asarray(self.estimator_.similarity(X))
+        scores = np.array(class_scores(self.estimator_, X))
         scores[:, self.seen_] -= self.gamma_
         return scores
 
-    def predict(self, X: Any, candidates: Any = None) -> NDArray[Any]:
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return calibrated scores, (n_samples, n_classes)."""
+        return self.similarity(X)
+
+    def predict(self, X: Any, candidates: ArrayLike | None = None) -> LabelArray:
         """Return the best class of every sample after calibration, among ``candidates`` or all classes."""
         check_is_fitted(self, "gamma_")
         X = _indexable(X)
         columns = candidate_columns(self.classes_, candidates)
-        best = np.empty(len(X), dtype=np.intp)
-        for block in score_blocks(len(X), len(self.classes_)):
-            best[block] = self.similarity(X[block])[:, columns].argmax(axis=1)
-        return self.classes_[columns[best]]
+        best = np.empty(n_rows(X), dtype=np.intp)
+        for block in score_blocks(len(best), len(self.classes_)):
+            best[block] = self.similarity(read_rows(X, block))[:, columns].argmax(axis=1)
+        labels: LabelArray = self.classes_[columns[best]]
+        return labels
 
-    def add_classes(self, prototypes: Any, classes: Any = None) -> Self:
-        """Add unseen classes by their descriptions alone, without training; see ``ZeroShotClassifier``."""
+    def add_classes(self, prototypes: Any, classes: ArrayLike | None = None) -> Self:
+        """Add unseen classes by their descriptions alone, without training; see ``ZeroShotClassifier``.
+
+        gamma stays; ``recalibrate`` chooses it anew for the larger set of classes.
+        """
         check_is_fitted(self, "gamma_")
         before = len(self.classes_)
-        self.estimator_.add_classes(prototypes, classes)
+        _last_step(self.estimator_).add_classes(prototypes, classes)
         if self.estimator_zsl_ is not self.estimator_:
-            self.estimator_zsl_.add_classes(prototypes, classes)
+            _last_step(self.estimator_zsl_).add_classes(prototypes, classes)
         self.seen_ = np.concatenate([self.seen_, np.zeros(len(self.classes_) - before, dtype=bool)])
         return self
 
 
-def _as_arrays(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Return X and y ready for indexing by arrays."""
-    X, y = _indexable(X), np.asarray(y)
-    if len(X) != len(y):
-        raise UnseenError(f"X has {len(X)} samples but y has {len(y)} labels. Pass one label per sample.")
-    return X, y
+# ---- what the user passes ----------------------------------------------------------------------------
+
+
+def _as_samples(X: Any, y: ArrayLike) -> tuple[Any, LabelArray]:
+    """Return X ready for indexing and y as an array, one label per sample."""
+    X, labels = _indexable(X), np.asarray(y)
+    if n_rows(X) != len(labels):
+        raise UnseenError(
+            f"X has {n_rows(X)} samples but y has {len(labels)} labels. Pass one label per sample."
+        )
+    return X, labels
 
 
 def _indexable(X: Any) -> Any:
@@ -219,15 +390,31 @@ def _indexable(X: Any) -> Any:
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
-def _settings(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
-    grid = getattr(estimator, "default_grid", {}) if param_grid is None else param_grid
-    return list(ParameterGrid(grid))
+def _last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
-def _folds(cv: Any, X: Any, y: NDArray[Any]) -> Iterable[Fold]:
-    """Yield (train, validation) index arrays, each with seen and unseen validation samples."""
+def _described(estimator: Any) -> Any:
+    """Return the prototypes that an unfitted estimator was given."""
+    prototypes = getattr(_last_step(estimator), "prototypes", None)
+    return () if prototypes is None else prototypes
+
+
+def _grid(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
+    """Return the parameters to try; those of the last step where the estimator is a pipeline."""
+    if param_grid is None:
+        own = getattr(_last_step(estimator), "default_grid", {})
+        prefix = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+        param_grid = {f"{prefix}{name}": values for name, values in own.items()}
+    return list(ParameterGrid(param_grid))
+
+
+def _folds(cv: Any, X: Any, y: LabelArray) -> Iterator[Fold]:
+    """Yield (train, validation) index arrays, each with seen and held-out classes in validation."""
     cv = GZSLFolds() if cv is None else cv
-    for number, (train, validation) in enumerate(cv.split(X, y) if hasattr(cv, "split") else cv):
+    pairs: Iterable[Fold] = cv.split(X, y) if hasattr(cv, "split") else cv
+    for number, (train, validation) in enumerate(pairs):
         seen = np.isin(y[validation], y[train])
         for part, name in ((seen, "classes that are in train"), (~seen, "classes that are not in train")):
             if not part.any():
@@ -235,27 +422,23 @@ def _folds(cv: Any, X: Any, y: NDArray[Any]) -> Iterable[Fold]:
                     f"Validation part {number} has no sample of {name}. Calibration compares both: "
                     "make folds with unseen.datasets.splits.GZSLFolds or make_split."
                 )
-        if np.intersect1d(train, validation).size:
-            sample = np.intersect1d(train, validation)[0]
-            raise UnseenError(f"Sample {sample} is in train and validation of fold {number}.")
+        shared = np.intersect1d(train, validation)
+        if shared.size:
+            raise UnseenError(f"Sample {shared[0]} is in train and validation of fold {number}.")
         yield np.asarray(train), np.asarray(validation)
 
 
-def _summary(
-    settings: list[dict[str, Any]],
-    by_setting: Sequence[Curves],
-    curves: Curves,
-) -> dict[str, Any]:
-    """Return the table of what every setting reached, means and folds."""
+def _summary(params: list[dict[str, Any]], curves: Sequence[Curves], means: Curves) -> dict[str, Any]:
+    """Return the table of what every element of the grid reached, means and folds."""
     table: dict[str, Any] = {
-        "params": settings,
-        "mean_zsl": np.array([curve.unseen_alone for curve in curves]),  # A_U->Cu
-        "mean_seen": np.array([curve.seen_alone for curve in curves]),  # A_S->Cs
-        "mean_h": np.array([curve.h for curve in curves]),
-        "gamma": np.array([curve.gamma for curve in curves]),
+        "params": params,
+        "mean_zsl": np.array([curve.unseen_alone for curve in means]),  # A_U->Cu
+        "mean_seen": np.array([curve.seen_alone for curve in means]),  # A_S->Cs
+        "mean_h": np.array([curve.h for curve in means]),
+        "gamma": np.array([curve.gamma for curve in means]),
     }
-    for number, folds in enumerate(zip(*by_setting)):
-        table[f"split{number}_zsl"] = np.array([curve.unseen_alone for curve in folds])
-        table[f"split{number}_seen"] = np.array([curve.seen_alone for curve in folds])
-        table[f"split{number}_h"] = np.array([curve.h for curve in folds])
+    for number, by_params in enumerate(zip(*curves)):
+        table[f"split{number}_zsl"] = np.array([curve.unseen_alone for curve in by_params])
+        table[f"split{number}_seen"] = np.array([curve.seen_alone for curve in by_params])
+        table[f"split{number}_h"] = np.array([curve.h for curve in by_params])
     return table
