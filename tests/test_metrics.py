@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
+from unseen import ESZSL
+from unseen.datasets import load
+from unseen.datasets.splits import make_split
 from unseen.errors import UnseenError
-from unseen.metrics import accuracy, class_weights, gzsl_accuracies, harmonic_mean, seen_unseen_auroc
+from unseen.metrics import (
+    accuracy,
+    class_weights,
+    gzsl_accuracies,
+    gzsl_scorer,
+    harmonic_mean,
+    seen_unseen_auroc,
+)
 
 
 def test_every_present_class_weighs_the_same():
@@ -63,3 +77,49 @@ def test_samples_are_seen_or_unseen_by_their_true_class():
     assert gzsl_accuracies(y, predicted, ["ant", "bee"], "per-sample") == pytest.approx((0.0, 200 / 3, 0.0))
     with pytest.raises(UnseenError, match="No sample belongs to unseen classes"):
         gzsl_accuracies(y, predicted, ["ant", "bee", "cow"])
+
+
+@pytest.fixture(scope="module")
+def split_digits():
+    data = load("digits")
+    return data, make_split(data)
+
+
+def test_the_scorer_is_the_harmonic_mean_of_predictions(split_digits):
+    data, split = split_digits
+    model = ESZSL(data.prototypes).fit(data.X[split.train], data.y[split.train])
+    U, S = (
+        accuracy(data.y[rows], model.predict(data.X[rows])) for rows in (split.test_unseen, split.test_seen)
+    )
+    rows = np.concatenate([split.test_unseen, split.test_seen])
+    assert gzsl_scorer(model, data.X[rows], data.y[rows]) == harmonic_mean(U, S)
+    pipeline = make_pipeline(FunctionTransformer(), ESZSL(data.prototypes))
+    pipeline.fit(data.X[split.train], data.y[split.train])
+    assert gzsl_scorer(pipeline, data.X[rows], data.y[rows]) == harmonic_mean(U, S)
+
+
+def test_the_scorer_works_in_model_selection(split_digits):
+    pd = pytest.importorskip("pandas")
+    data, split = split_digits
+    X, y = data.X[split.train], data.y[split.train]
+    cv = list(split.cv())
+    found = cross_validate(ESZSL(data.prototypes), X, y, scoring=gzsl_scorer, cv=cv, error_score="raise")
+    assert len(found["test_score"]) == len(cv)
+    for score, (train, validation) in zip(found["test_score"], cv, strict=True):
+        model = ESZSL(data.prototypes).fit(X[train], y[train])
+        assert score == pytest.approx(
+            gzsl_accuracies(y[validation], model.predict(X[validation]), np.unique(y[train])).h
+        )
+    search = GridSearchCV(
+        ESZSL(data.prototypes), {"alpha": [0.01, 1e6]}, scoring=gzsl_scorer, cv=cv, error_score="raise"
+    )
+    search.fit(X, pd.Series(y))
+    assert 0 < search.best_score_ <= 100
+    assert search.cv_results_["mean_test_score"].argmax() == search.best_index_
+
+
+def test_the_scorer_takes_classes_for_seen_where_nothing_else_is_said():
+    model = LogisticRegression().fit([[0.0], [1.0]], ["ant", "bee"])
+    assert gzsl_scorer(model, [[0.0], [1.0], [2.0]], ["ant", "bee", "cow"]) == 0.0
+    with pytest.raises(UnseenError, match="No sample belongs to unseen classes"):
+        gzsl_scorer(model, [[0.0], [1.0]], ["ant", "bee"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -172,3 +172,34 @@ def gzsl_accuracies(
             )
     U, S = (accuracy(true[part], guess[part], weights) for part in (~is_seen, is_seen))
     return Accuracies(U, S, harmonic_mean(U, S))
+
+
+def gzsl_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    """Return the harmonic mean (percent) of a fitted classifier: a scorer for scikit-learn.
+
+    Pass it as ``scoring=gzsl_scorer`` to ``GridSearchCV`` or ``cross_validate``, together with folds whose
+    validation part holds seen and unseen classes, such as ``make_split(data).cv()``. It needs ``predict``
+    only. Samples of the classes in the estimator's ``seen_`` are seen (without that attribute: in its
+    ``classes_``), all others are unseen. In a pipeline the last step decides.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        True labels, some of them of seen and some of unseen classes.
+    """
+    labels = seen_labels(estimator)
+    seen = np.asarray(estimator.classes_) if labels is None else labels
+    return gzsl_accuracies(y, estimator.predict(X), seen).h
+
+
+def seen_labels(estimator: Any) -> NDArray[Any] | None:
+    """Return the labels of the classes that a fitted classifier has seen, or None if it does not say.
+
+    ``seen_`` is a mask over ``classes_``. A pipeline has what its last step has.
+    """
+    if hasattr(estimator, "steps"):
+        return seen_labels(estimator.steps[-1][1])
+    mask = getattr(estimator, "seen_", None)
+    return None if mask is None else np.asarray(estimator.classes_)[np.asarray(mask)]

@@ -7,7 +7,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from unseen import ESZSL
 from unseen.calibration.classifier import CalibratedClassifier
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.errors import UnseenError
@@ -102,7 +105,7 @@ def test_it_can_be_cloned_and_keeps_its_parameters(biased):
     [
         ({}, r"Pass seen="),
         ({"seen": ["ant", "cat"]}, "seen names class 'cat'"),
-        ({"seen": SEEN, "classes": LABELS[:3]}, "y names class 'dog'"),
+        ({"seen": SEEN, "classes": LABELS[:3]}, "y names class 'dog', which is none of the 3 classes"),
         ({"seen": SEEN, "classes": np.append(LABELS, "eel")}, "expected one column for each of 5"),
     ],
 )
@@ -120,3 +123,47 @@ def test_a_sample_without_a_candidate_is_refused():
     calibrated = CalibratedClassifier(lambda X: X, seen=[0]).fit(np.eye(2), [0, 1])
     with pytest.raises(UnseenError, match="sample 1"):
         calibrated.predict(np.array([[1.0, 0.0], [-np.inf, -np.inf]]))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_give_what_arrays_give(biased, library):
+    pd, frames = pytest.importorskip("pandas"), pytest.importorskip(library)
+    X, y = samples([50] * 4, seed=1)
+    table = frames.DataFrame({"width": X[:, 0], "height": X[:, 1]})
+    expected = CalibratedClassifier(biased, seen=SEEN).fit(X, y)
+
+    def scores(rows):
+        assert list(rows.columns) == ["width", "height"]
+        return frames.DataFrame(dict(zip(LABELS, biased.decision_function(np.asarray(rows)).T)))
+
+    labels = pd.Series(y, index=np.arange(200) + 7).astype("string")
+    for seen in (SEEN, [0, 1], np.array([True, True, False, False])):
+        found = CalibratedClassifier(scores, seen=seen).fit(table, labels)
+        assert found.gamma_ == expected.gamma_
+        assert found.classes_.tolist() == LABELS.tolist()
+        np.testing.assert_array_equal(found.predict(table), expected.predict(X))
+
+
+def test_a_classifier_fitted_on_a_data_frame_gets_one():
+    pd = pytest.importorskip("pandas")
+    X, y = samples([400, 400, 4, 4], seed=0)
+    model = LogisticRegression().fit(pd.DataFrame(X, columns=["width", "height"]), y)
+    X, y = samples([50] * 4, seed=1)
+    table = pd.DataFrame(X, columns=["width", "height"], index=np.arange(200) + 7)
+    calibrated = CalibratedClassifier(model, seen=SEEN).fit(table, pd.Series(y))  # warnings are errors here
+    assert h_of(calibrated.predict(table), y) == pytest.approx(calibrated.curve_.h)
+
+
+def test_the_last_step_of_a_pipeline_says_what_was_seen():
+    X, y = samples([20] * 4, seed=0)
+    train, prototypes = np.isin(y, SEEN), np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    pd = pytest.importorskip("pandas")
+    model = make_pipeline(StandardScaler(), ESZSL(pd.DataFrame(prototypes, index=LABELS)))
+    calibrated = CalibratedClassifier(model.fit(X[train], y[train])).fit(X, y)
+    assert calibrated.classes_[calibrated.seen_].tolist() == SEEN
+
+
+def test_unknown_labels_of_a_numbered_classifier_are_told():
+    calibrated = CalibratedClassifier(lambda X: X, seen=[0])
+    with pytest.raises(UnseenError, match=r"y\[1\] is 5, but there are 2 classes"):
+        calibrated.fit(np.eye(2), [0, 5])

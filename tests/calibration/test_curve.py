@@ -248,7 +248,7 @@ def test_goals_that_make_no_sense_are_refused(goal, message):
         ([0, 0, 0], [True, False, False], "No sample belongs to unseen"),
         ([1, 1, 2], [True, False, False], "No sample belongs to seen"),
         ([0, 1, 2], [True, False], "seen has shape"),
-        ([0, 1, 2], [1, 0, 0], "seen has shape"),
+        ([0, 1, 2], [1, 0, 0], "seen lists class '0' twice"),
     ],
 )
 def test_what_makes_no_sense_is_refused(y, seen, message):

@@ -12,15 +12,16 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from unseen._core.blocks import BLOCK, BoolArray, FloatArray, row_blocks
-from unseen._core.labels import LabelArray, class_mask, label_positions
+from unseen._core.labels import LabelArray
+from unseen.calibration.columns import column_names, find_columns, seen_columns
 from unseen.calibration.curve import OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
+from unseen.metrics import seen_labels
 
 ScoreFunction = Callable[[Any], ArrayLike]  # samples to scores (n_samples, n_classes)
 
 # the methods that give scores for all classes, in order of preference
 _SCORE_METHODS = ("similarity", "decision_function", "predict_proba")
-NO_COLUMN = "has no column in the scores"
 
 
 class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,12 +35,13 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     ----------
     estimator : fitted classifier, or callable
         A classifier with ``similarity``, ``decision_function`` or ``predict_proba``, or a function from X
-        to scores of shape (n_samples, n_classes).
+        to scores of shape (n_samples, n_classes), as an array or a DataFrame.
     seen : array-like, optional
-        The labels of the classes that had training samples; ``estimator.seen_`` by default.
+        The classes that had training samples: their labels, their column numbers, or one bool per class.
+        By default what the estimator says in ``seen_``.
     classes : array-like of shape (n_classes,), optional
-        The label of every column of the scores; ``estimator.classes_`` by default, or 0, 1, ... for a
-        callable.
+        The label of every column of the scores. By default ``estimator.classes_``; for a callable the
+        columns of the DataFrame that it returns, or 0, 1, ...
     weights : {"per-class", "per-sample"}
         Whether every class or every sample has the same weight.
     min_seen, min_unseen, unseen_share : float, optional
@@ -99,7 +101,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         """Choose gamma on samples X with labels y that the classifier was not trained on."""
         self.classes_ = self._column_labels(X)
         self.seen_ = self._seen_mask()
-        index = label_positions(y, self.classes_, "y", NO_COLUMN)
+        index = find_columns(y, self.classes_, len(self.classes_))
         self.curve_ = SeenUnseenCurve.from_maxima(self._maxima(X), index, self.seen_, self.weights)
         self.point_ = self.curve_.best(
             min_seen=self.min_seen, min_unseen=self.min_unseen, unseen_share=self.unseen_share
@@ -135,19 +137,19 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         if hasattr(self.estimator, "classes_"):
             return np.asarray(self.estimator.classes_)
         one = _score_function(self.estimator)(_safe_indexing(X, slice(0, 1)))
-        return np.arange(_as_columns(one).shape[1])
+        names = column_names(one)
+        return np.arange(_as_columns(one).shape[1]) if names is None else names
 
     def _seen_mask(self) -> BoolArray:
-        if self.seen is None:
-            mask = getattr(self.estimator, "seen_", None)
-            if mask is None:
-                raise UnseenError(
-                    f"{type(self.estimator).__name__} does not say which classes it has seen. "
-                    "Pass seen=[...], the labels of the classes that had training samples."
-                )
-            return np.asarray(mask)
-        columns = label_positions(self.seen, self.classes_, "seen", NO_COLUMN)
-        return class_mask(columns, len(self.classes_))
+        if self.seen is not None:
+            return seen_columns(self.seen, self.classes_, len(self.classes_))
+        labels = seen_labels(self.estimator)
+        if labels is None:
+            raise UnseenError(
+                f"{type(self.estimator).__name__} does not say which classes it has seen. "
+                "Pass seen=[...], the labels of the classes that had training samples."
+            )
+        return np.isin(self.classes_, labels)
 
 
 def class_scores(estimator: Any, X: Any) -> FloatArray:

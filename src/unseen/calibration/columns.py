@@ -15,24 +15,21 @@ _KINDS = {"b": "bool", "i": "number", "u": "number", "U": "name", "S": "name", "
 
 
 def column_names(scores: Any) -> LabelArray | None:
-    """Return the column labels of a DataFrame (pandas or polars); None for anything else.
-
-    The labels 0, 1, ... of a DataFrame without names are None too: they are the column numbers.
-    """
+    """Return the column labels of a DataFrame (pandas or polars); None for anything else."""
     columns = getattr(scores, "columns", None)
     if columns is None:
         return None
     names = np.asarray(list(columns))
     if len(set(names.tolist())) < len(names):
         raise UnseenError("scores has two columns with the same name. Give every class its own name.")
-    return None if names.dtype.kind in "iu" and np.array_equal(names, np.arange(len(names))) else names
+    return names
 
 
 def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, what: str = "y") -> IndexArray:
     """Return the column of every label.
 
     A label is the name of its column where columns have names. Integers are column numbers, unless the
-    names are integers themselves.
+    names are integers themselves. So the labels of a classifier are names here.
 
     Examples
     --------
@@ -41,7 +38,7 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
     >>> find_columns([2, 0], np.array(["jay", "owl", "ant"]), 3)
     array([2, 0])
     """
-    given = np.asarray(labels)
+    given, names = np.asarray(labels), _true_names(names)
     kind = _KINDS.get(given.dtype.kind)
     if given.ndim != 1 or kind not in ("number", "name"):
         raise UnseenError(
@@ -66,6 +63,13 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
             f"(labels must be 0..{n_classes - 1})."
         )
     return given.astype(np.intp, copy=False)
+
+
+def _true_names(names: LabelArray | None) -> LabelArray | None:
+    """Return None for the names 0, 1, ...: they are column numbers."""
+    if names is None or (names.dtype.kind in "iu" and np.array_equal(names, np.arange(len(names)))):
+        return None
+    return names
 
 
 def _comparable(labels: LabelArray) -> LabelArray:
@@ -105,7 +109,5 @@ def _by_name(mask: BoolArray, index: Any, names: LabelArray | None) -> BoolArray
     """Return the mask in the order of ``names`` if it is indexed by them (a list's ``index`` is a method)."""
     if names is None or index is None or callable(index):
         return mask
-    labels = np.asarray(index)
-    if labels.dtype.kind in "iu" and names.dtype.kind not in "iu":
-        return mask
-    return mask[find_columns(names, labels, len(labels), "scores")]
+    labels = _true_names(np.asarray(index))
+    return mask if labels is None else mask[find_columns(names, labels, len(labels), "scores")]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen.calibration.columns import column_names, find_columns, seen_columns
 from unseen.calibration.display import SeenUnseenDisplay
 from unseen.calibration.goals import ROUNDING, Goal, OperatingPoint
 from unseen.calibration.maxima import ScoreMaxima
@@ -74,22 +75,31 @@ class SeenUnseenCurve:
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples, n_classes)
-            Higher is better; ``-inf`` excludes a class.
+        scores : array-like or DataFrame of shape (n_samples, n_classes)
+            Higher is better; ``-inf`` excludes a class. The columns of a DataFrame name the classes.
         y : array-like of shape (n_samples,)
-            The true column of every sample.
-        seen : array-like of bool, shape (n_classes,)
-            Which classes had training samples.
+            The true class of every sample: its column number, or its name if the columns have names.
+        seen : array-like
+            The classes that had training samples: one bool per class, or a list of class names or column
+            numbers.
         weights : {"per-class", "per-sample"}
             Whether every class or every sample has the same weight. Classes without samples are ignored.
         """
-        return cls.from_maxima(ScoreMaxima.from_scores(scores, seen), y, seen, weights)
+        names, table = column_names(scores), np.asarray(scores)
+        n_classes = table.shape[1] if table.ndim == 2 else 0
+        mask = seen_columns(seen, names, n_classes) if n_classes else np.asarray(seen)
+        maxima = ScoreMaxima.from_scores(table, mask)
+        columns = y if names is None else find_columns(y, names, n_classes)
+        return cls.from_maxima(maxima, columns, mask, weights)
 
     @classmethod
     def from_maxima(
         cls, maxima: ScoreMaxima, y: ArrayLike, seen: ArrayLike, weights: str = "per-class"
     ) -> Self:
-        """Make the curve from the maxima of the scores, which may have been computed block by block."""
+        """Make the curve from the maxima of the scores, which may have been computed block by block.
+
+        Here ``y`` holds column numbers and ``seen`` one bool per class.
+        """
         mask = np.asarray(seen)
         columns, count = check_labels(y, len(maxima), mask)
         samples, d = sorted_flips(maxima, columns)

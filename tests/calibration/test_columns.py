@@ -1,0 +1,101 @@
+"""Classes by name, by number and by mask: every form gives the same curve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unseen.calibration.columns import find_columns, seen_columns
+from unseen.calibration.curve import SeenUnseenCurve
+from unseen.errors import UnseenError
+
+NAMES = np.array(["cow", "ant", "dog", "bee"])  # not sorted
+SEEN = np.array([True, False, True, False])
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.append(np.arange(4), rng.integers(0, 4, 46))
+    scores = rng.normal(size=(50, 4)) + 1.5 * np.eye(4)[y] + SEEN
+    return scores, y
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def table(request, problem):
+    library = pytest.importorskip(request.param)
+    return library.DataFrame(dict(zip(NAMES.tolist(), problem[0].T)))
+
+
+SEEN_FORMS = {
+    "mask": SEEN,
+    "list of bools": SEEN.tolist(),
+    "names": ["dog", "cow"],
+    "array of names": NAMES[SEEN],
+    "indices": [2, 0],
+    "range": range(0, 3, 2),
+}
+
+
+@pytest.mark.parametrize("form", SEEN_FORMS)
+@pytest.mark.parametrize("labels", ["names", "indices", "series", "strings", "categories"])
+def test_every_form_gives_the_same_curve(problem, table, form, labels):
+    pd = pytest.importorskip("pandas")
+    scores, y = problem
+    names = pd.Series(NAMES[y], index=np.arange(50) + 100)
+    forms = {"names": NAMES[y].tolist(), "indices": y, "series": names}
+    forms |= {"strings": names.astype("string"), "categories": names.astype("category")}
+    expected = SeenUnseenCurve.from_scores(scores, y, SEEN)
+    found = SeenUnseenCurve.from_scores(table, forms[labels], SEEN_FORMS[form])
+    np.testing.assert_array_equal(found.breakpoints, expected.breakpoints)
+    assert found.best() == expected.best()
+
+
+def test_arrays_take_indices_and_masks_of_seen_classes(problem):
+    scores, y = problem
+    expected = SeenUnseenCurve.from_scores(scores, y, SEEN)
+    assert SeenUnseenCurve.from_scores(scores, y, [0, 2]).best() == expected.best()
+    assert SeenUnseenCurve.from_scores(scores.tolist(), y.tolist(), [2, 0]).h == expected.h
+
+
+def test_a_mask_with_names_is_matched_by_name():
+    pd = pytest.importorskip("pandas")
+    mask = pd.Series({"ant": False, "bee": False, "cow": True, "dog": True})
+    np.testing.assert_array_equal(seen_columns(mask, NAMES, 4), SEEN)
+    np.testing.assert_array_equal(seen_columns(pd.Series(SEEN), NAMES, 4), SEEN)
+
+
+def test_names_that_are_integers_are_names():
+    assert find_columns([30, 10], np.array([10, 20, 30]), 3).tolist() == [2, 0]
+    with pytest.raises(UnseenError, match="y names class '2', which is none of the 3 classes 10"):
+        find_columns([2], np.array([10, 20, 30]), 3)
+
+
+@pytest.mark.parametrize(
+    ("seen", "message"),
+    [
+        ([True, False], r"seen has shape \(2,\), expected one bool per class: \(4,\)"),
+        ([1, 0, 1, 0], "seen lists class '1' twice"),
+        (["cow", "cat"], "seen names class 'cat', which is none of the 4 classes"),
+        ([0, 4], r"seen\[1\] is 4, but there are 4 classes"),
+        ([0.0, 1.0], "expected a list of class names or indices"),
+    ],
+)
+def test_what_names_no_class_is_refused(seen, message):
+    with pytest.raises(UnseenError, match=message):
+        seen_columns(seen, NAMES, 4)
+
+
+def test_names_need_names(problem):
+    with pytest.raises(
+        UnseenError, match="y holds names such as 'cow', but the columns of scores have no names"
+    ):
+        find_columns(["cow"], None, 4)
+    with pytest.raises(UnseenError, match="seen holds names such as 'cow'"):
+        SeenUnseenCurve.from_scores(*problem, ["cow"])
+
+
+def test_two_columns_of_one_name_are_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(UnseenError, match="two columns with the same name"):
+        SeenUnseenCurve.from_scores(pd.DataFrame(np.eye(2), columns=["a", "a"]), [0, 1], [True, False])
