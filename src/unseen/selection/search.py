@@ -168,10 +168,9 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         found = self._run_folds(X, y, folds, params)
         curves = [[curve for curve, _ in by_fold] for by_fold in found]
         self._select(params, curves)
-        self._fold_curves = [list(curves[self.best_index_]), list(curves[self.best_index_zsl_])]
         self.held_out_ = HeldOut([trial for _, trial in found[self.best_index_]])
         self._retrain(X, y)
-        self._choose_gamma(X, y, goal)
+        self._choose_gamma(X, y, goal, [curves[self.best_index_], curves[self.best_index_zsl_]])
         return self
 
     def _goal(self) -> Goal:
@@ -203,7 +202,6 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.best_params_ = params[self.best_index_]
         self.best_params_zsl_ = params[self.best_index_zsl_]
         self.curve_ = means[self.best_index_]
-        self._mean_curves = [self.curve_, means[self.best_index_zsl_]]
 
     def _retrain(self, X: Any, y: LabelArray) -> None:
         models: list[Any] = list(fit_each(self.estimator, X, y, self._chosen_params()))
@@ -220,15 +218,21 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     # ---- calibration -----------------------------------------------------------------------------
 
-    def _choose_gamma(self, X: Any, y: LabelArray, goal: Goal) -> None:
-        """Choose gamma for both models, by the rule or, without unseen classes, by the paper's."""
+    def _choose_gamma(self, X: Any, y: LabelArray, goal: Goal, curves: Sequence[Curves]) -> None:
+        """Choose gamma for both models, by the rule or, without unseen classes, by the paper's.
+
+        ``curves`` are those of the folds, for the parameters of both models.
+        """
         self.gamma_rule_ = self.gamma if not self.seen_.all() else "paper"
         if self.gamma_rule_ == "paper":
-            self._take_gamma_of_folds(goal)
+            means = [mean_curve(by_fold) for by_fold in curves]
+            self.gamma_, self.gamma_zsl_ = (mean.best_for(goal).gamma for mean in means)
+            self._choose_retention(curves, [mean.seen_alone for mean in means], goal)
         else:
-            self._rehearse(X, y)
+            curves = self._rehearse(X, y, curves)
             trials = self.cross_fit(X, y)
-            self._choose_retention([retained(t, self.weights)[2] for t in (trials[0], trials[-1])], goal)
+            alone = [retained(trial, self.weights)[2] for trial in (trials[0], trials[-1])]
+            self._choose_retention(curves, alone, goal)
             self._set_gamma(trials)
         if self.gamma_rule_ != self.gamma:
             warnings.warn(
@@ -237,26 +241,24 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 stacklevel=3,
             )
 
-    def _take_gamma_of_folds(self, goal: Goal) -> None:
-        self.gamma_, self.gamma_zsl_ = (curve.best_for(goal).gamma for curve in self._mean_curves)
-        self._choose_retention([curve.seen_alone for curve in self._mean_curves], goal)
-
-    def _choose_retention(self, seen_alone: Sequence[float], goal: Goal) -> None:
-        """Choose the retention of both models by what the folds and the rehearsals have shown."""
+    def _choose_retention(self, curves: Sequence[Curves], seen_alone: Sequence[float], goal: Goal) -> None:
+        """Choose the retention of both models by what folds and rehearsals have shown."""
         self.retention_, self.retention_zsl_ = (
-            choose_retention(mean_unseen_at_retention(curves), alone, goal)
-            for curves, alone in zip(self._fold_curves, seen_alone)
+            choose_retention(mean_unseen_at_retention(by_fold), alone, goal)
+            for by_fold, alone in zip(curves, seen_alone)
         )
 
-    def _rehearse(self, X: Any, y: LabelArray) -> None:
+    def _rehearse(self, X: Any, y: LabelArray, curves: Sequence[Curves]) -> Sequence[Curves]:
         """Try the chosen parameters on further class folds, where there are few classes."""
         folds = rehearsal_folds(y, int((~self.seen_).sum()))
         if not folds:
-            return
+            return curves
         found = self._run_folds(X, y, folds, self._chosen_params(), "Rehearsing")
-        for curves, by_fold in zip(self._fold_curves, (found[0], found[-1])):
-            curves += [curve for curve, _ in by_fold]
         self.held_out_.folds.extend(trial for _, trial in found[0])
+        return [
+            [*known, *(curve for curve, _ in by_fold)]
+            for known, by_fold in zip(curves, (found[0], found[-1]))
+        ]
 
     def _set_gamma(self, trials: Sequence[Trial]) -> None:
         """Take the gammas at which the cross-fitted samples retain what was chosen."""
