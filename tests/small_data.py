@@ -16,11 +16,12 @@ FOLDS = (((0, 2, 3, 5), (6, 8)), ((3, 5, 6, 8), (0, 2)))
 
 
 def arrays(dtype=np.float32, seed=0):
-    """Return X, y, prototypes; the samples of a class are spread over the rows."""
+    """Return X, y, prototypes; X is linear in the attributes, the samples of a class are spread over X."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat(np.arange(N_CLASSES), PER_CLASS))
-    X = rng.standard_normal((len(y), N_FEATURES)).astype(dtype)
-    return X, y, rng.random((N_CLASSES, N_ATTRIBUTES)) + 0.1
+    S = rng.random((N_CLASSES, N_ATTRIBUTES)) + 0.1
+    X = S[y] @ rng.normal(size=(N_ATTRIBUTES, N_FEATURES)) + 0.1 * rng.normal(size=(len(y), N_FEATURES))
+    return X.astype(dtype), y, S
 
 
 def locations(y):

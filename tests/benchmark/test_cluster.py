@@ -14,12 +14,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import ROOT
+from problems import LEARNED
 from unseen import UnseenError
 from unseen.benchmark.cluster import dask_cluster
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import FILE_NAME, Store
-from unseen.methods import METHODS
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ def stored(folder):
 
 
 def test_same_numbers_as_on_this_machine(shared_cluster, tmp_path):
-    what = ["--methods", ",".join(METHODS), "--seeds", 1]
+    what = ["--methods", ",".join(LEARNED), "--seeds", 1]
     code, remote, words = finish(bench(*what, "--cluster", shared_cluster.address, "--out", tmp_path / "r"))
     assert code == 0, words
     code, local, words = finish(bench(*what, "--jobs", 1, "--threads", 1, "--out", tmp_path / "l"))

@@ -10,18 +10,15 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from problems import LEARNED
 from unseen.benchmark import protocol
 from unseen.benchmark.experiment import Experiment, split_checksum
 from unseen.benchmark.protocol import class_table, evaluate_run, make_run, seen_confusion
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
-from unseen.methods import METHODS, find_method
 from unseen.methods.linear import LinearVS
 from unseen.metrics import accuracy, harmonic_mean
 from unseen.selection.search import GZSLClassifierCV
-
-# methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
-LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 FIELDS = {"method", "seed", "version", "model", "grid", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl"}
 FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "flips", "regret", "classes", "confusion"}

@@ -14,10 +14,7 @@ from unseen.cli import main
 def run(tmp_path_factory):
     """A store with the runs of one method on a file, and the file."""
     folder = tmp_path_factory.mktemp("verify")
-    rng = np.random.default_rng(0)
-    content = small.npz_content()
-    content["X"] = content["prototypes"][content["y"]] @ rng.normal(size=(4, 5)) + 0.1 * content["X"]
-    np.savez(folder / "own.npz", **content)
+    small.write_npz(folder / "own.npz")
     options = ["--methods", "fake_methods:Chance", "--seeds", "5", "--jobs", "1", "--quiet"]
     done = call(folder / "own.npz", *options, "--out", folder / "run")
     assert done.exit_code == 0, done.stderr
@@ -55,4 +52,4 @@ def test_data_that_has_changed_is_refused(run, name):
     finally:
         path.write_bytes(whole)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "is not the data of the stored runs any more: checksum" in done.stderr
+    assert "is no longer the data of the stored runs: checksum" in done.stderr

@@ -7,19 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oracle
+from problems import linear_problem
 from unseen import ESZSL, SAE, LinearSV, LinearVS
 from unseen._core.scaling import scale_rows
 
 METHODS = [LinearVS, LinearSV, ESZSL, SAE]
-
-
-def problem(n=60, features=9, attributes=5, classes=7, seen=5, seed=0, dtype=np.float64):
-    """Random samples of the first ``seen`` classes; x is linear in the attributes plus noise."""
-    rng = np.random.default_rng(seed)
-    S = rng.normal(size=(classes, attributes))
-    y = rng.permutation(np.arange(n) % seen)
-    X = S[y] @ rng.normal(size=(attributes, features)) + 0.5 * rng.normal(size=(n, features))
-    return X.astype(dtype), y, S
 
 
 def literal(model, X, y, S_seen):
@@ -39,7 +31,7 @@ def literal(model, X, y, S_seen):
 @pytest.mark.parametrize("shape", [(60, 9), (12, 30), (40, 40)], ids=["N>D", "N<D", "N=D"])
 @pytest.mark.parametrize("method", METHODS)
 def test_mapping_equals_the_literal_formula(method, shape, alpha, normalize):
-    X, y, S = problem(n=shape[0], features=shape[1])
+    X, y, S = linear_problem(n=shape[0], features=shape[1])
     model = method(S, alpha=alpha, normalize=normalize).fit(X, y)
     assert_allclose(model.mapping_, literal(model, X, y, S[:5]), rtol=1e-7, atol=1e-9)
 
@@ -47,13 +39,13 @@ def test_mapping_equals_the_literal_formula(method, shape, alpha, normalize):
 @pytest.mark.parametrize("targets", ["01", "-1+1"])
 @pytest.mark.parametrize("beta", [1e-2, 1.0, 100.0])
 def test_eszsl_two_parameters_and_both_codings(beta, targets):
-    X, y, S = problem()
+    X, y, S = linear_problem()
     model = ESZSL(S, alpha=0.5, beta=beta, targets=targets).fit(X, y)
     assert_allclose(model.mapping_, literal(model, X, y, S[:5]), rtol=1e-8)
 
 
 def test_eszsl_path_covers_the_whole_grid():
-    X, y, S = problem()
+    X, y, S = linear_problem()
     grid = [{"alpha": a, "beta": b} for a in (0.1, 1.0) for b in (0.1, 10.0)]
     for setting, model in zip(grid, ESZSL(S).fit_path(X, y, grid), strict=True):
         assert (model.alpha, model.beta) == (setting["alpha"], setting["beta"])
@@ -61,20 +53,20 @@ def test_eszsl_path_covers_the_whole_grid():
 
 
 def test_linear_vs_predicts_the_nearest_prototype():
-    X, y, S = problem()
+    X, y, S = linear_problem()
     model = LinearVS(S, alpha=1e-2, normalize=None).fit(X, y)
     assert_array_equal(model.predict(X), oracle.nearest(X @ model.mapping_.T, S))
 
 
 @pytest.mark.parametrize("model", [LinearSV(alpha=1e-2, normalize=None), SAE(alpha=1e-2, normalize=None)])
 def test_visual_space_predicts_the_nearest_projected_prototype(model):
-    X, y, S = problem()
+    X, y, S = linear_problem()
     model.set_params(prototypes=S).fit(X, y)
     assert_array_equal(model.predict(X), oracle.nearest(X, S @ model.mapping_))
 
 
 def test_sae_semantic_space_predicts_the_nearest_prototype_to_the_code():
-    X, y, S = problem()
+    X, y, S = linear_problem()
     model = SAE(S, alpha=0.5, space="semantic", normalize=None).fit(X, y)
     assert_array_equal(model.predict(X), oracle.nearest(X @ model.mapping_.T, S))
 
@@ -90,7 +82,7 @@ def test_recovers_a_known_truth(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_float32_features_give_the_float64_answer(method):
-    X, y, S = problem()
+    X, y, S = linear_problem()
     single, double = method(S, alpha=0.1).fit(X.astype(np.float32), y), method(S, alpha=0.1).fit(X, y)
     assert single.similarity(X.astype(np.float32)).dtype == np.float32
     assert_allclose(single.mapping_, double.mapping_, rtol=1e-4, atol=1e-5)
@@ -122,7 +114,7 @@ def more_attributes_than_samples(X, S):
 @pytest.mark.parametrize("method", METHODS)
 def test_numerically_sound_at_both_ends(method, degenerate, alpha):
     """At alpha -> 0 the minimum-norm solution; at 1e12 zero up to scale; finite everywhere."""
-    X, y, S = problem()
+    X, y, S = linear_problem()
     X, S = degenerate(X, S)
     model = method(S, alpha=alpha, normalize=None).fit(X, y)
     assert np.isfinite(model.coef_).all()
@@ -135,7 +127,7 @@ def test_numerically_sound_at_both_ends(method, degenerate, alpha):
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 @pytest.mark.parametrize("method", METHODS)
 def test_scale_of_the_features_does_not_matter(method, scale):
-    X, y, S = problem(dtype=np.float32)
+    X, y, S = linear_problem(dtype=np.float32)
     small, large = method(S, alpha=0.1).fit(X, y), method(S, alpha=0.1).fit(X * np.float32(scale), y)
     assert_allclose(large.coef_, small.coef_, rtol=1e-4, atol=1e-5)
     assert_array_equal(large.predict(X * np.float32(scale)), small.predict(X))
@@ -143,7 +135,7 @@ def test_scale_of_the_features_does_not_matter(method, scale):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_zero_features_give_finite_scores(method):
-    _, y, S = problem()
+    _, y, S = linear_problem()
     model = method(S).fit(np.zeros((len(y), 4)), y)
     assert np.isfinite(model.similarity(np.zeros((2, 4)))).all()
 

@@ -5,38 +5,21 @@ One is allowed: that a training has not converged, which is true and clear.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
+from problems import LEARNED, Problem, linear_problem, make
 from unseen.errors import UnseenError
-from unseen.methods import METHODS, find_method
+from unseen.methods import find_method
 from unseen.selection.search import GZSLClassifierCV
-
-# methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
-LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 NORMALIZE = ["l2", None]
 pytestmark = pytest.mark.filterwarnings("ignore:.*has not converged in:sklearn.exceptions.ConvergenceWarning")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """Samples of the seen classes, and the descriptions of all classes."""
-
-    X: np.ndarray  # (samples, features)
-    y: np.ndarray  # (samples,)
-    S: np.ndarray  # (classes, attributes)
-
-
-def problem(per_class=6, seen=6, unseen=3, attributes=4, features=7, dtype=np.float64, seed=0) -> Problem:
-    """Random samples that are linear in the attributes, plus noise."""
-    rng = np.random.default_rng(seed)
-    S = rng.normal(size=(seen + unseen, attributes))
-    y = rng.permutation(np.repeat(np.arange(seen), per_class))
-    X = S[y] @ rng.normal(size=(attributes, features)) + 0.3 * rng.normal(size=(len(y), features))
-    return Problem(X.astype(dtype), y, S)
+def problem(per_class=6, seen=6, unseen=3, attributes=4, features=7, dtype=np.float64) -> Problem:
+    sizes = {"classes": seen + unseen, "seen": seen, "attributes": attributes, "features": features}
+    return linear_problem(per_class * seen, **sizes, noise=0.3, dtype=dtype)
 
 
 def scaled(factor: float, dtype: type) -> Problem:
@@ -71,11 +54,6 @@ PROBLEMS = {
     "one feature": lambda: problem(features=1),
     "one of everything": lambda: problem(1, 1, 1, 1, 1),
 }
-
-
-def make(method: str, S: np.ndarray, **parameters):
-    found = find_method(method)
-    return found(S, **({"random_state": 0} if found.stochastic else {}), **parameters)
 
 
 def check_answers(model, X: np.ndarray, n_classes: int) -> None:

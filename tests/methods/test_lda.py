@@ -9,17 +9,10 @@ from scipy.spatial.distance import pdist
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import oracle
+from problems import linear_problem
 from unseen import LDA, UnseenError
 from unseen._core.scaling import scale_rows
 from unseen.methods import _moments
-
-
-def problem(n=60, features=9, attributes=5, classes=7, seen=5, seed=0):
-    rng = np.random.default_rng(seed)
-    S = rng.normal(size=(classes, attributes))
-    y = rng.permutation(np.arange(n) % seen)
-    X = S[y] @ rng.normal(size=(attributes, features)) + 0.5 * rng.normal(size=(n, features))
-    return X, y, S
 
 
 def kernel_of(model, S_seen):
@@ -40,14 +33,14 @@ def literal(model, X, y, S):
 @pytest.mark.parametrize("rho", [0.1, 0.7, 1.0])
 @pytest.mark.parametrize("shape", [(60, 9), (12, 30), (40, 40)], ids=["N>D", "N<D", "N=D"])
 def test_scores_equal_the_literal_formula(shape, rho, kernel, normalize):
-    X, y, S = problem(n=shape[0], features=shape[1])
+    X, y, S = linear_problem(n=shape[0], features=shape[1])
     model = LDA(S, alpha=0.05, shrinkage=rho, kernel=kernel, bandwidth=1.5, normalize=normalize).fit(X, y)
     assert_allclose(model.similarity(X), literal(model, X, y, S), rtol=1e-7, atol=1e-8)
 
 
 @pytest.mark.parametrize("shape", [(60, 9), (12, 30)], ids=["N>D", "N<D"])
 def test_a_whole_path_takes_one_eigendecomposition_of_the_features(shape, monkeypatch):
-    X, y, S = problem(n=shape[0], features=shape[1])
+    X, y, S = linear_problem(n=shape[0], features=shape[1])
     grid = [
         {"alpha": a, "shrinkage": r, "bandwidth": b, "kernel": k}
         for a in (0.01, 1.0)
@@ -67,7 +60,7 @@ def test_a_whole_path_takes_one_eigendecomposition_of_the_features(shape, monkey
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("normalize", ["l2", None])
 def test_one_hot_prototypes_without_ridge_give_scikit_learns_lda(shrinkage, normalize):
-    X, y, _ = problem(n=200)
+    X, y, _ = linear_problem(n=200)
     rows = scale_rows(X, normalize)
     other = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=shrinkage, priors=np.bincount(y) / len(y))
     other.fit(rows, y)
@@ -80,7 +73,7 @@ def test_one_hot_prototypes_without_ridge_give_scikit_learns_lda(shrinkage, norm
 
 
 def test_blocks_and_subtracted_moments_give_the_same_model():
-    X, y, S = problem(n=120)
+    X, y, S = linear_problem(n=120)
     whole = LDA(S).fit(X, y)
     streamed = LDA(S).partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
     assert_allclose(streamed.similarity(X), whole.similarity(X), rtol=1e-9, atol=1e-9)
@@ -98,6 +91,6 @@ def test_blocks_and_subtracted_moments_give_the_same_model():
     ],
 )
 def test_wrong_parameters_are_named(params, message):
-    X, y, S = problem()
+    X, y, S = linear_problem()
     with pytest.raises(UnseenError, match=message):
         LDA(S, **params).fit(X, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from problems import LEARNED
 from unseen.benchmark.experiment import Setting
 from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import Store
@@ -12,9 +13,6 @@ from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, find_method
 from unseen.selection.search import GZSLClassifierCV
-
-# methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
-LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 
 @pytest.fixture(scope="module")

@@ -7,23 +7,16 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
-from unseen.methods import METHODS, find_method
+from problems import LEARNED, Problem, linear_problem, make
+from unseen.methods import find_method
 
-LEARNED = [find_method(name) for name in METHODS if not find_method(name).shared_space]
-CLOSED = [method for method in LEARNED if hasattr(method, "partial_fit")]
+CLOSED = [name for name in LEARNED if hasattr(find_method(name), "partial_fit")]
 
 
-def channels(n=120, features=10, seed=0):
+def channels(n=120, features=10):
     """Samples of five of seven classes whose channels range from hundredths to thousands."""
-    rng = np.random.default_rng(seed)
-    S = rng.normal(size=(7, 4))
-    y = rng.permutation(np.arange(n) % 5)
-    Z = S[y] @ rng.normal(size=(4, features)) + 0.3 * rng.normal(size=(n, features))
-    return Z * np.logspace(-2, 3, features) + np.linspace(-5, 4000, features), y, S
-
-
-def make(method, S, **params):
-    return method(S, **params, **({"random_state": 0} if method.stochastic else {}))
+    Z, y, S = linear_problem(n, features=features, attributes=4, noise=0.3)
+    return Problem(Z * np.logspace(-2, 3, features) + np.linspace(-5, 4000, features), y, S)
 
 
 @pytest.mark.parametrize("n", [120, 8], ids=["N>D", "N<D"])
@@ -49,8 +42,8 @@ def test_a_class_that_comes_later_gets_the_same_row(method):
 @pytest.mark.parametrize("method", CLOSED)
 def test_blocks_are_standardized_together(method):
     X, y, S = channels()
-    whole = method(S, normalize="standard").fit(X, y)
-    streamed = method(S, normalize="standard").partial_fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
+    whole = make(method, S, normalize="standard").fit(X, y)
+    streamed = make(method, S, normalize="standard").partial_fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
     expected = whole.similarity(X)
     assert_allclose(streamed.similarity(X), expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
 

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import unseen.models.io
+from problems import linear_problem
 from unseen import ESZSL, SAE, LinearSV, LinearVS, Moments, UnseenError
 from unseen.models.export import export
 
@@ -21,13 +22,9 @@ METHODS = [LinearVS, LinearSV, ESZSL, SAE]
 SETTINGS = [{"alpha": 1e-3}, {"alpha": 1.0}]
 
 
-def problem(n=90, features=12, dtype=np.float32, seed=0):
+def problem(n=90, dtype=np.float32):
     """Samples of classes 0..5; classes 6 and 7 have a description only."""
-    rng = np.random.default_rng(seed)
-    S = rng.normal(size=(8, 5))
-    y = rng.permutation(np.arange(n) % 6)
-    X = S[y] @ rng.normal(size=(5, features)) + 0.5 * rng.normal(size=(n, features))
-    return X.astype(dtype), y, S
+    return linear_problem(n, features=12, classes=8, seen=6, dtype=dtype)
 
 
 def same(model, other):

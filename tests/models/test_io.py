@@ -11,16 +11,14 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from problems import LEARNED
 from unseen import GZSLClassifierCV, LinearSV
 from unseen.base import ZeroShotClassifier
 from unseen.datasets import load as load_data
 from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError
-from unseen.methods import METHODS, find_method
+from unseen.methods import find_method
 from unseen.models.io import FORMAT, VERSION, _checksum, load, read_card, save
-
-# methods that learn a mapping; Cosine has none, and wants prototypes in the space of the features
-LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "data"
 

@@ -104,3 +104,13 @@ def test_every_promise_names_a_test_that_exists():
     assert len(promises) > 60
     for file, name in promises:
         assert f"def {name}(" in (ROOT / "tests" / file).read_text("utf-8"), f"{file}::{name}"
+
+
+def test_the_rooms_are_drawn():
+    """Every folder and file of the package has its line in the tree of CONTRIBUTING.md."""
+    drawn = set(
+        re.findall(r"^  (\w+(?:\.py|/))  ", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
+    )
+    found = [path for path in (ROOT / "src" / "unseen").iterdir() if not path.name.startswith("__")]
+    rooms = {f"{path.name}/" if path.is_dir() else path.name for path in found if path.suffix in ("", ".py")}
+    assert drawn == rooms

@@ -12,10 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import oracle
+from problems import LEARNED
 from unseen import ESZSL, GZSLClassifierCV, LinearSV, LinearVS, UnseenError
 from unseen.datasets import load
 from unseen.datasets.splits import GZSLFolds, make_split
-from unseen.methods import METHODS, find_method
+from unseen.methods import find_method
 from unseen.selection.evaluation import ScoresClasses
 from unseen.selection.search import RULES
 
@@ -132,9 +133,6 @@ def test_logistic_regression_with_text_prototypes_is_calibrated():
 
 
 # ---- leakage ------------------------------------------------------------------------------------------
-
-
-LEARNED = [name for name in METHODS if not find_method(name).shared_space]
 
 
 @pytest.mark.parametrize("rule", RULES)

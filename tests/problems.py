@@ -1,0 +1,37 @@
+"""Small problems, built in one place: samples that are linear in attributes, and methods to try on them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from unseen.methods import METHODS, find_method
+
+# names of the methods that learn a mapping: features and prototypes may have different dimensions
+LEARNED = [name for name in METHODS if not find_method(name).shared_space]
+
+
+class Problem(NamedTuple):
+    """Samples of the first classes, and the prototypes of all classes."""
+
+    X: np.ndarray  # (samples, features)
+    y: np.ndarray  # (samples,)
+    S: np.ndarray  # (classes, attributes)
+
+
+def linear_problem(
+    n=60, *, features=9, attributes=5, classes=7, seen=5, noise=0.5, dtype=np.float64, seed=0
+) -> Problem:
+    """Return ``x = s M + noise`` for n samples of the first ``seen`` classes, about as many of each."""
+    rng = np.random.default_rng(seed)
+    S = rng.normal(size=(classes, attributes))
+    y = rng.permutation(np.arange(n) % seen)
+    X = S[y] @ rng.normal(size=(attributes, features)) + noise * rng.normal(size=(n, features))
+    return Problem(X.astype(dtype), y, S)
+
+
+def make(name: str, S: np.ndarray, **params):
+    """Return the method of this name, with a fixed seed where it takes one."""
+    method = find_method(name)
+    return method(S, **params, **({"random_state": 0} if method.stochastic else {}))
