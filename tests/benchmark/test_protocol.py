@@ -217,3 +217,42 @@ def test_real_splits_are_recognized(real_data):
     )
     assert standard.description["published"] == {"dataset": "CUB", "split": "standard", "crops": 1}
     assert standard.description["name"] == "CUB, standard split, res50"
+
+
+def test_published_numbers_stand_beside_the_content_not_the_name(real_data, tmp_path):
+    """CUB under any name is CUB, its features have no name; other data called CUB is not CUB."""
+    cub = load(real_data / "xlsa17" / "CUB", features="res50")
+    content = {
+        "X": np.random.default_rng(0).normal(size=(len(cub.y), 2)).astype(np.float32),
+        "y": cub.y,
+        "prototypes": cub.prototypes,
+        "class_names": np.array(cub.class_names),
+        "trainval": cub.trainval,
+        "test_seen": cub.test_seen,
+        "test_unseen": cub.test_unseen,
+    }
+    np.savez(tmp_path / "mine.npz", **content)
+    mine = Experiment.load(str(tmp_path / "mine.npz"))
+    if mine.published:  # the random folds of an .npz validate on as many classes as the paper's
+        assert mine.description["name"] == "CUB, proposed split, features as given"
+    assert mine.description["features"] is None
+    named = Experiment.load(str(tmp_path / "mine.npz"), features="ResNet-50")
+    assert named.description["features"] == "ResNet-50"
+    np.savez(tmp_path / "CUB.npz", **content | {"class_names": np.array([f"c{i}" for i in range(200)])})
+    other = Experiment.load(str(tmp_path / "CUB.npz"))
+    assert other.published is None
+    assert other.description["name"] == "CUB"
+
+
+def test_features_are_named_by_the_encoder_that_made_them(tmp_path):
+    data = load("synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=5, random_state=1)
+    content = {
+        "X": data.X,
+        "y": data.y,
+        "prototypes": data.prototypes,
+        "unseen_classes": np.flatnonzero(data.unseen),
+    }
+    card = json.dumps({"name": "dino.onnx", "sha256": "ab"})
+    np.savez(tmp_path / "x.npz", **content, encoder=np.array(card))
+    assert "dino.onnx" in Experiment.load(str(tmp_path / "x.npz")).description["features"]
+    assert Experiment.load("digits").description["features"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unseen.benchmark.published import PublishedExperiment, recognize, scores, splits, variances
+from unseen.datasets import load
 from unseen.methods import METHODS
 
 PAPER = [name for name, method in METHODS.items() if method.in_paper]
@@ -61,12 +62,19 @@ def test_the_parts_of_every_split_add_up_to_the_data_set(dataset, split):
         assert sum(fold[f"{p}_classes"] for p in ("train", "val", "test")) == fold["total_classes"]
 
 
+FOLDERS = {"CUB": "CUB", "AwA2": "AWA2", "SUN": "SUN", "aPY": "APY"}
+
+
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("split", ["standard", "proposed"])
-def test_a_split_is_recognized_by_its_sizes(dataset, split):
+def test_a_data_set_is_recognized_by_its_classes_and_sizes(real_data, dataset, split):
+    folder = real_data / "xlsa17" / FOLDERS[dataset]
+    names = load(folder, features="none", require_features=False).class_names
     fold = splits(dataset, split)[0]
     sizes = {key: fold[key] for key in ("total", "test", "val_classes")}
-    assert recognize(dataset.upper(), "res101", **sizes) == PublishedExperiment(dataset, split, 1)
-    assert recognize(dataset, "res50_10crop", **sizes) == PublishedExperiment(dataset, split, 10)
-    assert recognize("FLO", "res101", **sizes) is None
-    assert recognize(dataset, "res101", **{**sizes, "test": 7}) is None
+    assert recognize(names, **sizes) == PublishedExperiment(dataset, split, 1)
+    assert recognize(reversed(names), **sizes, crops=10) == PublishedExperiment(dataset, split, 10)
+    assert recognize([name.upper() for name in names], **sizes) is not None
+    assert recognize(names[1:], **sizes) is None
+    assert recognize(["another", *names[1:]], **sizes) is None
+    assert recognize(names, **{**sizes, "test": 7}) is None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -13,7 +15,7 @@ from fake_runs import description, result
 from unseen.benchmark.formats import FORMATS, print_tables
 from unseen.benchmark.published import PublishedExperiment, scores
 from unseen.benchmark.summary import summarize
-from unseen.benchmark.tables import paper_tables, regret_table
+from unseen.benchmark.tables import chance_levels, paper_tables, regret_table
 from unseen.methods import METHODS
 
 PAPER = [name for name, method in METHODS.items() if method.in_paper]
@@ -21,6 +23,9 @@ PAPER = [name for name, method in METHODS.items() if method.in_paper]
 CUB = {
     "name": "CUB, proposed split, res101",
     "published": {"dataset": "CUB", "split": "proposed", "crops": 1},
+    "n_classes": 200,
+    "n_unseen_classes": 50,
+    "counts": {"train": 7057, "test_seen": 1764, "test_unseen": 2967},
 }
 
 
@@ -79,7 +84,67 @@ def test_the_best_of_every_column_is_marked():
 def test_data_of_ones_own_has_no_published_columns():
     tables = paper_tables(summarize(description(), [result("sae"), result("mine.py:Mine")]))
     assert all(column.source == "here" for table in tables for column in table.columns)
-    assert [name for name, _ in tables[0].rows()] == ["sae", "mine.py:Mine", "average"]
+    assert [name for name, _ in tables[0].rows()] == ["sae", "mine.py:Mine"]  # an average of one is none
+
+
+def test_the_papers_methods_come_first_and_the_average_is_theirs():
+    runs = [
+        result("lda", h=(90.0, 90.0, 90.0)),
+        result("sae"),
+        result("mine:Mine"),
+        result("ale", h=(20, 30, 50)),
+    ]
+    _, gzsl, _ = paper_tables(summarize(description(), runs))
+    groups = [[row.name for row in group] for group in gzsl.groups()]
+    assert groups == [["ale", "sae"], ["average"], ["lda", "mine:Mine"]]
+    assert column(gzsl, "calibrated+lambda", "here").average.mean == 45.0
+    latex = FORMATS["latex"]([gzsl])
+    assert latex.count(r"\midrule") == 3
+    assert latex.index("average") < latex.index("LDA")
+    console = Console(file=io.StringIO(), width=100)
+    print_tables([gzsl], console)
+    assert sum(set(line.strip()) == {"─"} for line in console.file.getvalue().splitlines()) == 3
+
+
+@pytest.mark.parametrize("style", ["table", "markdown", "latex"])
+def test_a_spread_is_shown_only_where_something_varies(style):
+    runs = [result("sje", 0, zsl=48.0), result("sje", 1, zsl=52.0), result("sae")]
+    tables = paper_tables(summarize(description(), runs))
+    text = rendered(tables[:1], style)
+    assert text.count("±") + text.count(r"\pm") == 1
+    assert "±0.0" not in text.replace(" ", "")
+    assert "±" not in rendered(tables[1:2], style)
+
+
+def rendered(tables, style):
+    if style != "table":
+        return FORMATS[style](tables)
+    console = Console(file=io.StringIO(), width=200)
+    print_tables(tables, console)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("style", ["table", *FORMATS])
+def test_results_at_chance_are_marked(style):
+    """Ten unseen classes: guessing is right in one of ten cases, and by luck in a few more."""
+    counts = {"train": 1000, "test_seen": 1000, "test_unseen": 1000}
+    classes = {"n_classes": 20, "n_unseen_classes": 10, "counts": counts}
+    runs = [result("sae", zsl=10.0), result("ale", zsl=11.5), result("sje", zsl=13.0)]
+    zsl, gzsl, _ = paper_tables(summarize(description(**classes), runs))
+    marked = {name for name, cell in column(zsl, "accuracy", "here").cells.items() if cell.at_chance}
+    assert marked == {"sae", "ale"}
+    text = rendered([zsl], style)
+    marks = {"latex": r"$^\dagger$", "csv": ",yes,"}
+    assert text.count(marks.get(style, "†")) == 2 + (style in ("table", "markdown"))  # with the note below
+    assert not gzsl.notes
+    assert ("guessing gives 10.0 %" in text) == (style != "csv")
+
+
+def test_the_harmonic_mean_of_guessing_is_its_best():
+    levels = chance_levels(description(n_classes=10, n_unseen_classes=3))
+    q = np.linspace(0.001, 0.999, 9999)
+    U, S = q / 3, (1 - q) / 7
+    assert levels["gzsl"].level == pytest.approx(100 * np.max(2 * U * S / (U + S)), abs=1e-4)
 
 
 def test_ten_crops_stand_beside_ten_crops():
@@ -95,7 +160,8 @@ def test_the_terminal_shows_everything_and_fits(width):
     console = Console(file=io.StringIO(), width=width)
     print_tables(paper_tables(published_again()), console)
     text = console.file.getvalue()
-    assert "47.6±0.0" in text
+    assert "47.6 " in text
+    assert "±" not in text  # one run each, so nothing varies
     assert "25.9" in text
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
@@ -106,7 +172,7 @@ def test_the_terminal_shows_everything_and_fits(width):
 def test_markdown_is_a_table_with_bold_best():
     text = FORMATS["markdown"](paper_tables(published_again()))
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert "**47.6 ± 0.0**" in text
+    assert "**47.6**" in text
     widths = {line.count(" | ") for line in rows[: len(PAPER) + 3]}
     assert len(widths) == 1
     assert text.count("Published with ResNet-101 features, here: res101") == 3
@@ -115,10 +181,14 @@ def test_markdown_is_a_table_with_bold_best():
 def test_latex_is_escaped_and_regular():
     text = FORMATS["latex"](paper_tables(published_again(dataset="CUB_200 & more", source="x")))
     assert text.count(r"\begin{tabular}") == 3 == text.count(r"\end{tabular}")
-    assert r"\textbf{47.6 $\pm$ 0.0}" in text
+    assert r"\textbf{47.6}" in text
     assert "targets {0, 1} here" in text  # in a comment
-    body = text.split(r"\hline")[2]
+    body = text.split(r"\midrule")[1]
     assert len({line.count("&") for line in body.strip().splitlines()}) == 1
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == text.count(r"\caption") == 3
+    labels = re.findall(r"\\label\{(tab:[a-z0-9-]+)\}", text)
+    assert len(set(labels)) == 3
+    assert r"\hline" not in text
     named = FORMATS["latex"](paper_tables(summarize(description(name="a_b & 100%"), [result("sae")])))
     assert r"a\_b \& 100\%" in named
 
@@ -134,13 +204,7 @@ def test_csv_is_tidy_and_exact():
 
 @pytest.mark.parametrize("style", ["table", *FORMATS])
 def test_every_table_says_what_its_numbers_rest_on(style):
-    tables = paper_tables(summarize(description(), [result("sje", seed) for seed in (0, 1)]))
-    if style == "table":
-        console = Console(file=io.StringIO(), width=200)
-        print_tables(tables, console)
-        text = console.file.getvalue()
-    else:
-        text = FORMATS[style](tables)
+    text = rendered(paper_tables(summarize(description(), [result("sje", seed) for seed in (0, 1)])), style)
     experiment = description()
     for word in ("split_rule", "gamma", "checksum", "split_checksum"):
         assert experiment[word] in text

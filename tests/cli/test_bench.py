@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +22,11 @@ from conftest import ROOT
 from unseen import __version__
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import make_run
+from unseen.benchmark.runner import plan, run_bench
+from unseen.benchmark.status import this_command
 from unseen.benchmark.store import FILE_NAME, Store
 from unseen.cli import main
+from unseen.methods import METHODS
 
 QUICK = "linear-vs,linear-sv,sae,eszsl"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])}
@@ -91,11 +95,23 @@ def test_formats_come_from_the_store(folder, style, mark):
     assert mark in done.stdout
 
 
+@pytest.mark.parametrize("style", [["--json"], ["--format", "json"], ["--json", "--format", "json"]])
+def test_json_is_a_format_too(folder, style):
+    done = call("--methods", QUICK.upper(), "--out", folder[0], *style, "--quiet")  # names in any case
+    assert done.exit_code == 0, done.stderr
+    assert numbers(json.loads(done.stdout)) == numbers(folder[1])
+
+
+def test_embedded_data_claims_no_features(folder):
+    assert folder[1]["setting"]["features"] is None
+    assert "res101" not in json.dumps(folder[1])
+
+
 def test_status_tells_what_is_there(folder):
     path = folder[0]
     done = call("--status", path)
     assert done.exit_code == 0
-    assert "digits: 4 runs finished" in done.stdout
+    assert "digits: 4 of 4 runs finished" in done.stdout
     missing = call("--status", path / "nothing")
     assert (missing.exit_code, missing.stdout) == (2, "")
     assert missing.stderr.startswith("error: ")
@@ -103,6 +119,19 @@ def test_status_tells_what_is_there(folder):
         command = store.commands()[0]
     assert command["arguments"] == ["bench", "--methods", QUICK, "--out", str(path), "--jobs", "1", "--json"]
     assert command["versions"]["numpy"]
+
+
+def test_status_tells_what_is_missing(tmp_path):
+    experiment = Experiment.load("digits")
+    tasks = plan([experiment], ["linear-sv", "fake_methods:Chance"], 3)
+    with Store(tmp_path, create=True) as store:
+        store.add_command(this_command(["bench", "my data"], [task.run for task in tasks]))
+        run_bench(tasks[1:3], store, jobs=1, quiet=True)
+    lines = call("--status", tmp_path).stdout.splitlines()
+    assert lines[0] == "digits: 2 of 4 runs finished"
+    assert lines[1].split() == ["linear-sv", "missing", "0"]
+    assert lines[2].split() == ["fake_methods:Chance", "seeds", "0,", "1;", "missing", "2"]
+    assert lines[-1].endswith("unseen bench 'my data'")
 
 
 def test_verify_computes_stored_runs_again(folder, tmp_path):
@@ -151,6 +180,9 @@ def test_every_stored_run_says_what_it_rests_on(folder):
         (["--methods", "esszl"], "Did you mean 'eszsl'?"),
         (["digit"], "digits"),
         (["--seeds", "0"], "0 is not in the range"),
+        (["--json", "--format", "latex"], "--json and --format latex are mutually exclusive"),
+        (["--jobs", "2", "--cluster", "tcp://nowhere:1"], "--jobs and --cluster are mutually exclusive"),
+        (["--methods", "sae,,ale"], "empty name"),
         (["digits", "--split-dir", "somewhere"], "split_dir"),
     ],
 )
@@ -257,7 +289,9 @@ def test_help_loads_nothing_heavy():
     check = f"{code}; print(sorted({{'numpy', 'joblib', 'rich', 'sqlite3'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stdout.strip().endswith("[]")
-    assert "Example: unseen bench" in done.stdout
+    assert "unseen bench digits" in done.stdout
+    assert all(name in done.stdout for name in METHODS)
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_own_pictures_with_a_typed_table(run, tmp_path):
@@ -275,3 +309,22 @@ def test_own_pictures_with_a_typed_table(run, tmp_path):
     assert json.loads(done.stdout)["methods"]["linear-sv"]["zsl"]["per_class"]["mean"] > 50
     verified = run("bench", "--verify", "zoo", cwd=tmp_path)
     assert verified.returncode == 0, verified.stderr
+
+
+def test_several_files_describe_the_classes(tmp_path, monkeypatch):
+    """Two tables side by side are one longer description, as in fit; --verify reads both again."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    names = np.array(["auk", "bee", "cat", "doe", "eel", "fox", "gnu", "hen"])
+    S, y = rng.normal(size=(8, 4)), np.repeat(np.arange(8), 12)
+    X = S[y] @ rng.normal(size=(4, 6)) + 0.2 * rng.normal(size=(96, 6))
+    np.savez("zoo.npz", X=X, y=y, class_names=names)
+    for file, columns in (("first.csv", (0, 1)), ("second.csv", (2, 3))):
+        rows = [f"{name},{','.join(str(S[i, c]) for c in columns)}" for i, name in enumerate(names)]
+        Path(file).write_text("\n".join([f"class,{file[0]}1,{file[0]}2", *rows]))
+    options = ["--prototypes", "first.csv", "--prototypes", "second.csv", "--unseen", "gnu,hen"]
+    done = call("zoo.npz", *options, "--methods", "linear-sv", "--jobs", 1, "--out", "zoo", "--json")
+    assert done.exit_code == 0, done.stderr
+    described = json.loads(done.stdout)["setting"]
+    assert (described["n_attributes"], described["prototypes"]) == (4, ["first.csv", "second.csv"])
+    assert call("--verify", "zoo").exit_code == 0

@@ -130,7 +130,7 @@ def test_the_paper_stands_beside_ours_where_it_printed_numbers(tmp_path):
     part = document(fill(tmp_path, [result(name) for name in METHODS], published=cub))["experiments"][0]
     assert "the paper" in [column["source"] for column in part["tables"][1]["columns"]]
     assert part["folds"][1]["name"] == "paper, fold 1"
-    sync = next(row for row in part["tables"][1]["rows"] if row["name"] == "SynC")
+    sync = next(row for row in part["tables"][1]["groups"][0] if row["name"] == "SynC")
     assert 47.6 in [cell["value"] for cell in sync["cells"]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +14,23 @@ from numpy.typing import NDArray
 from unseen.benchmark.published import PublishedExperiment, recognize
 from unseen.benchmark.results import Asked, Description, SplitPart
 from unseen.benchmark.store import fingerprint
-from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets import EMBEDDED, ZeroShotDataset, load
+from unseen.datasets.features import describe_encoder, read_encoder_card
+from unseen.datasets.prototypes import Prototypes, read_sources
 from unseen.datasets.splits import Fold, GZSLSplit, make_split
+from unseen.datasets.xlsa17 import is_xlsa17
+from unseen.errors import UnseenError
+
+DEFAULT_FEATURES = "res101"  # of an xlsa17 folder
+FEATURES_AS_GIVEN = "features as given"  # where neither the file nor the user names them
+ReadPrototypes = Callable[[list[str], str | None], Prototypes]
+
+
+def read_tables(files: list[str], text_encoder: str | None) -> Prototypes:
+    """Return the class descriptions in tables of attributes."""
+    if text_encoder:
+        raise UnseenError(f"Descriptions in words need the text encoder {text_encoder}. Use unseen bench.")
+    return read_sources(files)
 
 
 @dataclass(frozen=True)
@@ -41,30 +57,60 @@ class Experiment:
         cls,
         source: str,
         *,
-        features: str = "res101",
+        features: str | None = None,
         split_dir: str | None = None,
         split_rule: str = "official",
         gamma: str = "paper",
-        prototypes: str | None = None,
+        prototypes: str | Sequence[str] | None = None,
+        text_encoder: str | None = None,
         unseen_classes: str | None = None,
+        read_prototypes: ReadPrototypes = read_tables,
     ) -> Experiment:
-        """Load a data set by name or path and split it; ``unseen_classes`` are comma-separated names.
+        """Load a data set by name or path and split it.
 
+        Parameters
+        ----------
+        source, split_dir
+            As for ``unseen.datasets.load``.
+        features : str, optional
+            Feature file of an xlsa17 folder, by default res101. For other data only a name for tables.
+        split_rule : str
+            As for ``unseen.datasets.splits.make_split``.
+        gamma : str
+            As for ``GZSLClassifierCV``.
+        prototypes : str or sequence of str, optional
+            Files with class descriptions.
+        text_encoder : str, optional
+            For descriptions in words.
+        unseen_classes : str, optional
+            Comma-separated names.
+        read_prototypes : callable
+            From files and text encoder to prototypes; by default tables are read and words refused.
+
+        Examples
+        --------
         >>> Experiment.load("digits").description["n_classes"]
         10
         """
-        names = [name.strip() for name in unseen_classes.split(",")] if unseen_classes else None
+        files = [prototypes] if isinstance(prototypes, str) else list(prototypes or ())
+        one_table = len(files) == 1 and not text_encoder  # its file becomes part of the data's checksum
         dataset = load(
-            source, features=features, split_dir=split_dir, prototypes=prototypes, unseen_classes=names
+            source,
+            features=features or DEFAULT_FEATURES,
+            split_dir=split_dir,
+            prototypes=files[0] if one_table else read_prototypes(files, text_encoder) if files else None,
+            unseen_classes=[name.strip() for name in unseen_classes.split(",")] if unseen_classes else None,
         )
         asked: Asked = {
             "source": source,
-            "features": features,
+            "features": name_features(source, features),
             "split_dir": split_dir,
             "split_rule": split_rule,
-            "prototypes": prototypes,
+            "prototypes": files[0] if len(files) == 1 else files or None,
             "unseen_classes": unseen_classes,
         }
+        if text_encoder:
+            asked["text_encoder"] = text_encoder
         return cls(dataset, make_split(dataset, rule=split_rule), asked, gamma)
 
     @cached_property
@@ -79,11 +125,11 @@ class Experiment:
         if not self.split.folds:
             return None
         return recognize(
-            self.dataset.name,
-            self.asked["features"],
+            self.dataset.class_names,
             total=len(self.dataset.y),
             test=len(self.split.test_unseen),
             val_classes=len(np.unique(self.dataset.y[self.split.folds[0].val])),
+            crops=10 if "10crop" in (self.asked["features"] or "").lower() else 1,
         )
 
     @cached_property
@@ -120,7 +166,8 @@ class Experiment:
     def _name(self) -> str:
         words = [self.dataset.name]
         if self.published:
-            words = [self.published.dataset, f"{self.published.split} split", self.asked["features"]]
+            features = self.asked["features"] or FEATURES_AS_GIVEN
+            words = [self.published.dataset, f"{self.published.split} split", features]
         elif self.asked["split_dir"]:
             words.append(f"split {Path(self.asked['split_dir']).parent.name}")
         if self.asked["split_rule"] != "official":
@@ -128,6 +175,17 @@ class Experiment:
         if self.gamma != "paper":
             words.append(f"gamma by {self.gamma}")
         return ", ".join(words)
+
+
+def name_features(source: str, features: str | None) -> str | None:
+    """Return how the files or the user call the features: never a guess."""
+    path = Path(source)
+    if source in EMBEDDED:
+        return features
+    if is_xlsa17(path):
+        return features or DEFAULT_FEATURES
+    card = read_encoder_card(path)
+    return describe_encoder(card) if card else features
 
 
 def class_counts(dataset: ZeroShotDataset, split: GZSLSplit, fold: Fold) -> dict[SplitPart, NDArray[np.intp]]:

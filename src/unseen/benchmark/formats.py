@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unseen.benchmark.tables import AVERAGE, Cell, Column, Table
+from unseen.benchmark.tables import AVERAGE, Cell, Column, Row, Table
 from unseen.methods import describe_method
 
 if TYPE_CHECKING:
@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "->": r"$\rightarrow$"}
 _LATEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
+# a rich box of rules below the head and between groups
+_RULES = "    \n    \n ── \n    \n ── \n ── \n    \n    \n"
+
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:
     """Print the tables to a rich console: the best of each column bold, other people's numbers dim."""
     for provenance, group in itertools.groupby(tables, key=lambda table: table.provenance):
+        notes: dict[str, None] = {}
         for table in group:
             console.print(table.title, style="bold", markup=False)
             for piece in _pieces(table, console):
                 console.print(_rich(piece))
-        console.print(provenance, style="dim", markup=False, highlight=False)
+            notes |= dict.fromkeys(table.notes)
+        for text in (*notes, provenance):
+            console.print(text, style="dim", markup=False, highlight=False)
 
 
 def _pieces(table: Table, console: Console) -> list[Table]:
@@ -43,19 +49,21 @@ def _pieces(table: Table, console: Console) -> list[Table]:
 
 
 def _rich(table: Table) -> RichTable:
-    from rich.box import SIMPLE_HEAD
+    from rich.box import Box
     from rich.table import Table as RichTable
 
-    drawn = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    drawn = RichTable(box=Box(_RULES), padding=(0, 1, 0, 0))
     drawn.add_column("method", no_wrap=True)
     for column, header in zip(table.columns, _headers(table.columns, "\n")):
         drawn.add_column(header.replace("calibrated+", "cal.+"), justify="right", no_wrap=True)
         if column.source != "here":  # the quantity stands above its first column only
             drawn.columns[-1].header = f"\n{column.source.split()[0]}"
             drawn.columns[-1].style = "dim"
-    for name, cells in table.rows():
-        texts = [_rich_cell(column, cell) for column, cell in cells]
-        drawn.add_row(describe_method(name).title, *texts, style="bold" if name == AVERAGE else None)
+    for group in table.groups():
+        drawn.add_section()
+        for name, cells in group:
+            texts = [_rich_cell(column, cell) for column, cell in cells]
+            drawn.add_row(describe_method(name).title, *texts, style="bold" if name == AVERAGE else None)
     return drawn
 
 
@@ -79,7 +87,7 @@ def _markdown(table: Table) -> str:
     for name, cells in table.rows():
         texts = [_text(column, cell, "**{}**", " ± ") for column, cell in cells]
         lines.append(_line([describe_method(name).title, *texts]))
-    return "\n".join([*lines, "", table.provenance]) + "\n"
+    return "\n".join([*lines, "", "; ".join([*table.notes, table.provenance])]) + "\n"
 
 
 def _line(texts: Iterable[str]) -> str:
@@ -87,33 +95,42 @@ def _line(texts: Iterable[str]) -> str:
 
 
 def to_latex(tables: Iterable[Table]) -> str:
-    """Return the tables in LaTeX; they need no package."""
-    return "\n".join(_latex(table) for table in tables)
+    """Return the tables in LaTeX; they need the package booktabs."""
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(table) for table in tables)
 
 
 def _latex(table: Table) -> str:
-    rows = [
-        " & ".join([_latex_name(name), *(_text(c, cell, r"\textbf{{{}}}", r" $\pm$ ") for c, cell in cells)])
-        for name, cells in table.rows()
-    ]
-    if table.rows()[-1][0] == AVERAGE:
-        rows[-1] = "\\hline\n" + rows[-1]
+    groups = ["\n".join(_latex_row(row) for row in group) for group in table.groups()]
     lines = [
-        f"% {table.provenance}",
+        *(f"% {text}" for text in (*table.notes, table.provenance)),
         r"\begin{table}",
+        r"\centering",
         rf"\caption{{{_escape_latex(table.title)}}}",
-        r"\begin{center}",
-        rf"\begin{{tabular}}{{|l|{'c' * len(table.columns)}|}}",
-        r"\hline",
+        rf"\label{{tab:{_slug(table.title)}}}",
+        rf"\begin{{tabular}}{{l{'c' * len(table.columns)}}}",
+        r"\toprule",
         " & ".join(["Method", *map(_escape_latex, _headers(table.columns, ", "))]) + r" \\",
-        r"\hline",
-        *(row + r" \\" for row in rows),
-        r"\hline",
+        r"\midrule",
+        "\n\\midrule\n".join(groups),
+        r"\bottomrule",
         r"\end{tabular}",
-        r"\end{center}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _latex_row(row: Row) -> str:
+    texts = [_text(column, cell, r"\textbf{{{}}}", r" $\pm$ ", r"$^\dagger$") for column, cell in row.cells]
+    return " & ".join([_latex_name(row.name), *texts]) + r" \\"
+
+
+def _slug(text: str) -> str:
+    """Return a text as a label.
+
+    >>> _slug("ZSL accuracy, per class, CUB")
+    'zsl-accuracy-per-class-cub'
+    """
+    return "-".join(re.findall("[a-z0-9]+", text.lower()))
 
 
 def _latex_name(name: str) -> str:
@@ -129,14 +146,15 @@ def to_csv(tables: Iterable[Table]) -> str:
     """Return all tables as one tidy CSV: a line per number, with full precision."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "method", "quantity", "source", "mean", "std", "provenance"])
+    writer.writerow(["table", "method", "quantity", "source", "mean", "std", "at_chance", "provenance"])
     for table in tables:
         for name, cells in table.rows():
             for column, cell in cells:
                 if cell:
                     std = "" if cell.std is None else cell.std
                     place = [table.title, name, column.quantity, column.source]
-                    writer.writerow([*place, cell.mean, std, _origin(table, column)])
+                    chance = "yes" if cell.at_chance else ""
+                    writer.writerow([*place, cell.mean, std, chance, _origin(table, column)])
     return out.getvalue()
 
 
@@ -159,8 +177,8 @@ def _headers(columns: Sequence[Column], between: str) -> list[str]:
     return [f"{column.quantity}{between}{column.source}" for column in columns]
 
 
-def _text(column: Column, cell: Cell | None, bold: str, between: str) -> str:
+def _text(column: Column, cell: Cell | None, bold: str, between: str, dagger: str = "†") -> str:
     if cell is None:
         return ""
-    text = cell.text(column.decimals, column.signed, between)
+    text = cell.text(column.decimals, column.signed, between, dagger)
     return bold.format(text) if cell.best else text

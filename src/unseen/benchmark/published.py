@@ -9,6 +9,9 @@ supplement, as here.) All are measured with ResNet-101 features.
 from __future__ import annotations
 
 import csv
+import hashlib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -83,21 +86,33 @@ def variances(dataset: str) -> tuple[float, float]:
 
 
 def recognize(
-    name: str, features: str, *, total: int, test: int, val_classes: int
+    class_names: Iterable[str], *, total: int, test: int, val_classes: int, crops: int = 1
 ) -> PublishedExperiment | None:
-    """Return the paper's experiment with this name and these sizes of the split, or None.
+    """Return the paper's experiment with these classes and these sizes of the split, or None.
 
-    >>> recognize("CUB", "res50", total=11788, test=2933, val_classes=50)
-    PublishedExperiment(dataset='CUB', split='standard', crops=1)
-    >>> recognize("digits", "pixels", total=1797, test=360, val_classes=3) is None
+    A data set is recognized by its content: the names of its classes, the number of samples, the number of
+    test samples of unseen classes, and the number of classes that a fold validates on.
+
+    >>> recognize(["cat", "dog"], total=11788, test=2933, val_classes=50) is None
     True
     """
+    digest = digest_classes(class_names)
+    datasets = [line["dataset"] for line in _read("published_classes.csv") if line["digest"] == digest]
     sizes = {"total": total, "test": test, "val_classes": val_classes}
     for line in _read("published_splits.csv"):
-        if line["dataset"].lower() == name.lower() and all(int(line[k]) == v for k, v in sizes.items()):
-            crops = 10 if "10crop" in features.lower() else 1
+        if line["dataset"] in datasets and all(int(line[name]) == size for name, size in sizes.items()):
             return PublishedExperiment(line["dataset"], line["split"], crops)
     return None
+
+
+def digest_classes(class_names: Iterable[str]) -> str:
+    """Return a short hash of class names that depends on their letters alone, not on case, order or numbers.
+
+    >>> digest_classes(["001.Snowy_Owl", "002.Jay"]) == digest_classes(["jay", "snowy owl"])
+    True
+    """
+    letters = sorted(re.sub("[^a-z]", "", name.lower()) for name in class_names)
+    return hashlib.sha256("\n".join(letters).encode()).hexdigest()[:16]
 
 
 @cache

@@ -7,7 +7,7 @@ lambda_GZSL; classes are counted as in the data set.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 Params: TypeAlias = dict[str, JSON]
@@ -33,10 +33,11 @@ class Asked(TypedDict):
     """What the user asked for, enough to load the same experiment again."""
 
     source: str
-    features: str
+    features: str | None  # as the file or the user calls them
     split_dir: str | None
     split_rule: str
-    prototypes: str | None
+    prototypes: str | list[str] | None
+    text_encoder: NotRequired[str]
     unseen_classes: str | None
 
 

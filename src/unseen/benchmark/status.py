@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
 from unseen import __version__
-from unseen.benchmark.store import Command, Failure, Store
+from unseen.benchmark.store import Command, Failure, Run, Store
 
 
 def describe_store(store: Store) -> Iterator[str]:
@@ -19,21 +20,35 @@ def describe_store(store: Store) -> Iterator[str]:
 
 
 def _lines(store: Store) -> Iterator[str]:
-    runs = store.runs()
+    finished = store.runs()
+    done = [run for run, _ in finished]
+    planned = list(dict.fromkeys([*store.planned(), *done]))
     for key, experiment in store.experiments().items():
-        seeds: dict[str, list[int]] = {}
-        for run, _ in runs:
-            if run.experiment == key:
-                seeds.setdefault(run.method, []).append(run.seed)
-        yield f"{experiment['name']}: {sum(map(len, seeds.values()))} runs finished"
-        for method, found in seeds.items():
-            yield f"  {method:<10} seeds {', '.join(map(str, sorted(found)))}"
+        yield from _experiment_lines(
+            experiment["name"],
+            [run for run in done if run.experiment == key],
+            [run for run in planned if run.experiment == key],
+        )
     for failure in store.failures():
         yield failure_line(failure)
-    if runs:
-        yield f"last run finished {runs[-1][1]}"
+    if finished:
+        yield f"last run finished {finished[-1][1]}"
     for command in store.commands()[-1:]:
-        yield f"last command ({command['started']}): unseen {' '.join(command['arguments'])}"
+        yield f"last command ({command['started']}): unseen {shlex.join(command['arguments'])}"
+
+
+def _experiment_lines(name: str, done: list[Run], planned: list[Run]) -> Iterator[str]:
+    yield f"{name}: {len(done)} of {len(planned)} runs finished"
+    for method in dict.fromkeys(run.method for run in planned):
+        seeds = {run.seed for run in done if run.method == method}
+        missing = {run.seed for run in planned if run.method == method} - seeds
+        words = [f"seeds {_join(seeds)}"] if seeds else []
+        words += [f"missing {_join(missing)}"] if missing else []
+        yield f"  {method:<10} {'; '.join(words)}"
+
+
+def _join(seeds: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(seeds)))
 
 
 def failure_line(failure: Failure) -> str:
@@ -41,8 +56,8 @@ def failure_line(failure: Failure) -> str:
     return f"failed: {failure.run.method} seed {failure.run.seed}: {failure.error}"
 
 
-def this_command(arguments: list[str]) -> Command:
-    """Return what somebody needs to repeat a command: its arguments, the versions, the machine."""
+def this_command(arguments: list[str], planned: Sequence[Run] = ()) -> Command:
+    """Return what somebody needs to repeat a command, and the runs it is to do."""
     from threadpoolctl import threadpool_info
 
     packages = ("numpy", "scipy", "scikit-learn", "joblib")
@@ -56,4 +71,8 @@ def this_command(arguments: list[str]) -> Command:
             "blas": ", ".join(sorted(set(blas))),
         },
         "machine": {"system": platform.platform(), "processor": platform.machine()},
+        "planned": [
+            {"key": run.key, "setting": run.experiment, "method": run.method, "seed": run.seed}
+            for run in planned
+        ],
     }

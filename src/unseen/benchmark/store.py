@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, TypedDict, cast
+from typing import Any, NotRequired, Self, TypedDict, cast
 
 from unseen.benchmark.results import Description, RunResult
 from unseen.errors import UnseenError, one_line
@@ -64,12 +64,22 @@ class Failure:
     happened: str
 
 
+class PlannedRun(TypedDict):
+    """A run that a command was to do."""
+
+    key: str
+    setting: str  # the key of its experiment
+    method: str
+    seed: int
+
+
 class Command(TypedDict):
-    """What somebody needs to repeat a command."""
+    """What somebody needs to repeat a command, and the runs it was to do."""
 
     arguments: list[str]
     versions: dict[str, str]
     machine: dict[str, str]
+    planned: NotRequired[list[PlannedRun]]  # unknown to stores of version 0.1
 
 
 class StoredCommand(Command):
@@ -190,6 +200,17 @@ class Store:
         rows = self._read("SELECT key, setting, method, seed, finished FROM runs ORDER BY rowid")
         return [(Run(*row[:4]), row[4]) for row in rows]
 
+    def planned(self) -> list[Run]:
+        """Return every run that some command was to do, finished or not, each once."""
+        with self.reading():
+            return list(
+                dict.fromkeys(
+                    Run(run["key"], run["setting"], run["method"], run["seed"])
+                    for command in self.commands()
+                    for run in command.get("planned", ())
+                )
+            )
+
     def failures(self) -> list[Failure]:
         """Return every run that failed and has not succeeded since."""
         query = "SELECT key, setting, method, seed, error, details, happened FROM failures ORDER BY rowid"
@@ -199,8 +220,7 @@ class Store:
         """Return every command that wrote here, oldest first."""
         rows = self._read("SELECT started, command FROM commands ORDER BY rowid")
         with self.reading():
-            documents: list[tuple[str, Command]] = [(started, json.loads(text)) for started, text in rows]
-            return [{**command, "started": started} for started, command in documents]
+            return [cast(StoredCommand, {"started": started, **json.loads(text)}) for started, text in rows]
 
     def check(self) -> None:
         """Refuse a damaged file: SQLite's own check, then the digest of every result."""

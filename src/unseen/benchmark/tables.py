@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import sqrt
 from statistics import fmean
+from typing import NamedTuple
 
 from unseen.benchmark.published import SOURCES, PublishedExperiment, Score, ScoreKey, scores
 from unseen.benchmark.results import (
@@ -12,15 +14,19 @@ from unseen.benchmark.results import (
     CALIBRATIONS,
     Averaging,
     Calibration,
+    Description,
     Letter,
     MethodSummary,
     PublishedPlace,
     Spread,
     Summary,
 )
+from unseen.methods import describe_method
 
 AVERAGE = "average"
 _SHORT: dict[Averaging, str] = {"per_class": "p.c.", "per_sample": "p.s."}
+_ABBREVIATIONS = "p.c. per class, p.s. per sample; AUSUC: area under the seen-unseen curve, 0 to 1"
+_NOTHING = 1e-9  # standard deviations below it are rounding errors
 
 Cells = Mapping[str, "Cell | None"]  # by method
 Methods = Mapping[str, MethodSummary]
@@ -35,15 +41,17 @@ class Cell:
     mean: float
     std: float | None = None
     best: bool = False
+    at_chance: bool = False  # not distinguishable from guessing
 
-    def text(self, decimals: int, signed: bool = False, between: str = " ± ") -> str:
-        """Return the number as people read it: ``42.1 ± 0.3``.
+    def text(self, decimals: int, signed: bool = False, between: str = " ± ", dagger: str = "†") -> str:
+        """Return the number as people read it; a standard deviation only where something varies.
 
-        >>> Cell(42.14, 0.26).text(1), Cell(1.5).text(1, signed=True)
-        ('42.1 ± 0.3', '+1.5')
+        >>> Cell(42.14, 0.26).text(1), Cell(42.14, 0.0).text(1), Cell(1.5).text(1, signed=True)
+        ('42.1 ± 0.3', '42.1', '+1.5')
         """
         mean = f"{self.mean:{'+' if signed else ''}.{decimals}f}"
-        return mean if self.std is None else f"{mean}{between}{self.std:.{decimals}f}"
+        spread = f"{between}{self.std:.{decimals}f}" if self.std and self.std > _NOTHING else ""
+        return f"{mean}{spread}{dagger if self.at_chance else ''}"
 
 
 @dataclass(frozen=True)
@@ -62,12 +70,16 @@ class Column:
 
     @property
     def average(self) -> Cell | None:
-        """The mean over the methods that have a number."""
-        means = [cell.mean for cell in self.cells.values() if cell]
+        """The mean over those of the paper's methods that have a number."""
+        means = [cell.mean for name, cell in self.cells.items() if cell and describe_method(name).in_paper]
         return Cell(fmean(means)) if means else None
 
 
-Row = tuple[str, list[tuple[Column, Cell | None]]]  # method or AVERAGE, and its cells
+class Row(NamedTuple):
+    """A method, or the average, and its cell in each column."""
+
+    name: str
+    cells: list[tuple[Column, Cell | None]]
 
 
 @dataclass(frozen=True)
@@ -78,35 +90,48 @@ class Table:
     methods: tuple[str, ...]
     columns: tuple[Column, ...]
     provenance: str  # what every number rests on: protocol, data, seeds, version
+    notes: tuple[str, ...] = ()  # what its abbreviations and marks mean
+
+    def groups(self) -> list[list[Row]]:
+        """Return the rows between rules: the paper's methods, their average, then all other methods."""
+        paper = [self._row(name) for name in self.methods if describe_method(name).in_paper]
+        others = [self._row(name) for name in self.methods if not describe_method(name).in_paper]
+        average = [Row(AVERAGE, [(column, column.average) for column in self.columns])]
+        return [group for group in (paper, average if len(paper) > 1 else [], others) if group]
 
     def rows(self) -> list[Row]:
-        """Return a row for every method and, where there are several, one for their average."""
-        rows = [(name, [(column, column.cells[name]) for column in self.columns]) for name in self.methods]
-        if len(self.methods) > 1:
-            rows.append((AVERAGE, [(column, column.average) for column in self.columns]))
-        return rows
+        """Return the rows of all groups."""
+        return [row for group in self.groups() for row in group]
+
+    def _row(self, name: str) -> Row:
+        return Row(name, [(column, column.cells[name]) for column in self.columns])
 
 
 def paper_tables(summary: Summary) -> list[Table]:
     """Return the paper's three tables for one experiment, with published columns where they exist."""
     methods, place = summary["methods"], summary["setting"]["published"]
-    published, name = _published(place), summary["setting"]["name"]
+    published, chance = _published(place), chance_levels(summary["setting"])
     ten_crops = published if place and place["crops"] == 10 else {}  # as in the paper's Table 3
+    zsl = _compare(
+        "accuracy", methods, published, ("zsl", "per_class"), _zsl("per_class"), chance=chance["zsl"]
+    )
     gzsl = [
         column
         for step in CALIBRATIONS
-        for column in _compare(step, methods, published, (step, "per_class"), _gzsl(step, "H", "per_class"))
+        for column in _compare(
+            step,
+            methods,
+            published,
+            (step, "per_class"),
+            _gzsl(step, "H", "per_class"),
+            chance=chance["gzsl"],
+        )
     ]
-    columns_by_title = {
-        f"ZSL accuracy, per class, {name}": _compare(
-            "accuracy", methods, published, ("zsl", "per_class"), _zsl("per_class")
-        ),
-        f"GZSL harmonic mean H, per class, {name}": gzsl,
-        f"Per class and per sample, calibrated+lambda, {name}": list(_both_averagings(methods, ten_crops)),
-    }
+    both = list(_both_averagings(methods, ten_crops, chance))
     return [
-        Table(title, tuple(methods), tuple(columns), provenance(summary))
-        for title, columns in columns_by_title.items()
+        _table(summary, "ZSL accuracy, per class", zsl),
+        _table(summary, "GZSL harmonic mean H, per class", gzsl),
+        _table(summary, "Per class and per sample, calibrated+lambda", both, _ABBREVIATIONS),
     ]
 
 
@@ -115,8 +140,14 @@ def regret_table(summary: Summary) -> Table:
     methods = summary["methods"]
     columns = [Column(f"regret {step}", "here", _here(methods, _regret(step))) for step in CALIBRATIONS[1:]]
     columns.append(Column("seconds", "here", {name: Cell(m["seconds"]) for name, m in methods.items()}))
-    title = f"H lost by the choice of gamma, and seconds of all runs, {summary['setting']['name']}"
-    return Table(title, tuple(methods), tuple(columns), provenance(summary))
+    return _table(summary, "H lost by the choice of gamma, and seconds of all runs", columns)
+
+
+def _table(summary: Summary, title: str, columns: list[Column], *notes: str) -> Table:
+    if any(cell and cell.at_chance for column in columns for cell in column.cells.values()):
+        notes = (*notes, _explain_chance(summary["setting"]))
+    title = f"{title}, {summary['setting']['name']}"
+    return Table(title, tuple(summary["methods"]), tuple(columns), provenance(summary), notes)
 
 
 def provenance(summary: Summary) -> str:
@@ -135,33 +166,78 @@ def _caution(summary: Summary) -> str:
     """Return what a reader must know before comparing with the published numbers."""
     if not summary["setting"]["published"]:
         return ""
-    text = f". Published with ResNet-101 features, here: {summary['setting']['features']}"
+    features = summary["setting"]["features"] or "as given"
+    text = f". Published with ResNet-101 features, here: {features}"
     if "eszsl" in summary["methods"]:
         text += "; ESZSL with targets {0, 1} here, {-1, +1} in the paper"
     return text
 
 
+# ---- chance ------------------------------------------------------------------------------------------
+
+
+class Chance(NamedTuple):
+    """The score of guessing, and the highest score that guessing gives by luck, in percent."""
+
+    level: float
+    limit: float
+
+
+def chance_levels(experiment: Description) -> dict[str, Chance]:
+    """Return what guessing gives: ``zsl`` among the unseen classes, ``gzsl`` as the harmonic mean.
+
+    Guessing an unseen class for a share q of all samples gives U = q / Cu and S = (1 - q) / Cs. The best q
+    has H = 2 / (sqrt(Cu) + sqrt(Cs))^2.
+
+    >>> counts = {"train": 0, "test_seen": 250, "test_unseen": 545}
+    >>> levels = chance_levels({"n_classes": 10, "n_unseen_classes": 3, "counts": counts})
+    >>> round(levels["zsl"].level, 1), round(levels["gzsl"].level, 1)
+    (33.3, 10.4)
+    """
+    n_unseen = max(experiment["n_unseen_classes"], 1)
+    n_seen = max(experiment["n_classes"] - n_unseen, 1)
+    counts = experiment["counts"]
+    return {
+        "zsl": _chance(1 / n_unseen, counts["test_unseen"]),
+        "gzsl": _chance(
+            2 / (sqrt(n_unseen) + sqrt(n_seen)) ** 2, min(counts["test_unseen"], counts["test_seen"])
+        ),
+    }
+
+
+def _chance(p: float, n_samples: int) -> Chance:
+    luck = 2 * sqrt(p * (1 - p) / max(n_samples, 1))  # two standard errors
+    return Chance(100 * p, 100 * (p + luck))
+
+
+def _explain_chance(experiment: Description) -> str:
+    levels = chance_levels(experiment)
+    return (
+        f"† at chance level: guessing gives {levels['zsl'].level:.1f} % among the unseen classes and at best "
+        f"H = {levels['gzsl'].level:.1f} %"
+    )
+
+
 # ---- columns -----------------------------------------------------------------------------------------
 
 
-def _both_averagings(methods: Methods, published: Published) -> Iterator[Column]:
+def _both_averagings(
+    methods: Methods, published: Published, chance: Mapping[str, Chance]
+) -> Iterator[Column]:
     """Yield the columns of the paper's Table 3: both averagings, the two accuracies behind H, AUSUC."""
     last = CALIBRATIONS[-1]
     letters: tuple[Letter, ...] = ("U", "S")
     for averaging in AVERAGINGS:
-        yield from _compare(
-            f"ZSL {_SHORT[averaging]}", methods, published, ("zsl", averaging), _zsl(averaging)
-        )
+        title, place = f"ZSL {_SHORT[averaging]}", ("zsl", averaging)
+        yield from _compare(title, methods, published, place, _zsl(averaging), chance=chance["zsl"])
     for letter in letters:
         yield Column(f"{letter} p.c.", "here", _here(methods, _gzsl(last, letter, "per_class")))
     for averaging in AVERAGINGS:
-        yield from _compare(
-            f"H {_SHORT[averaging]}", methods, published, (last, averaging), _gzsl(last, "H", averaging)
-        )
+        title, place, quantity = f"H {_SHORT[averaging]}", (last, averaging), _gzsl(last, "H", averaging)
+        yield from _compare(title, methods, published, place, quantity, chance=chance["gzsl"])
     for averaging in AVERAGINGS:
-        yield from _compare(
-            f"AUSUC {_SHORT[averaging]}", methods, published, ("ausuc", averaging), _ausuc(averaging), 3
-        )
+        title, place = f"AUSUC {_SHORT[averaging]}", ("ausuc", averaging)
+        yield from _compare(title, methods, published, place, _ausuc(averaging), decimals=3)
 
 
 def _zsl(averaging: Averaging) -> Quantity:
@@ -192,11 +268,13 @@ def _compare(
     published: Published,
     printed_as: tuple[str, Averaging],
     quantity: Quantity,
+    *,
     decimals: int = 1,
+    chance: Chance | None = None,
 ) -> list[Column]:
     """Return our column and, for every source that printed the score, its column and the difference."""
     here = _here(methods, quantity)
-    columns = [Column(title, "here", _mark_best(here), decimals)]
+    columns = [Column(title, "here", _mark_chance(_mark_best(here), chance), decimals)]
     for source, printed in published.items():
         theirs = {name: _printed_cell(printed.get((name, *printed_as))) for name in methods}
         if any(theirs.values()):
@@ -218,6 +296,13 @@ def _printed_cell(score: Score | None) -> Cell | None:
 
 def _minus(a: Cell | None, b: Cell | None) -> Cell | None:
     return Cell(a.mean - b.mean) if a and b else None
+
+
+def _mark_chance(cells: Cells, chance: Chance | None) -> Cells:
+    """Mark what guessing can give too; for both averagings the limit is that of per-class accuracies."""
+    if chance is None:
+        return cells
+    return {name: cell and replace(cell, at_chance=cell.mean <= chance.limit) for name, cell in cells.items()}
 
 
 def _mark_best(cells: Cells) -> dict[str, Cell | None]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from unseen import __version__
-from unseen.benchmark.experiment import Experiment
+from unseen.benchmark.experiment import Experiment, ReadPrototypes, read_tables
 from unseen.benchmark.results import Description, RunResult
 from unseen.benchmark.runner import attempt
 from unseen.benchmark.store import Run, Store
@@ -26,7 +26,11 @@ class Check(NamedTuple):
 
 
 def verify(
-    store: Store, methods: Collection[str] | None = None, sample: int = SAMPLE, seed: int | None = None
+    store: Store,
+    methods: Collection[str] | None = None,
+    sample: int = SAMPLE,
+    seed: int | None = None,
+    read_prototypes: ReadPrototypes = read_tables,
 ) -> Iterator[Check]:
     """Check the whole store, then compute a random sample of its runs again and yield what differs.
 
@@ -44,11 +48,14 @@ def verify(
     experiments: dict[str, Experiment] = {}
     for run in random.Random(seed).sample(runs, min(sample, len(runs))):
         if run.experiment not in experiments:
-            experiments[run.experiment] = load_again(run.experiment, descriptions[run.experiment])
+            description = descriptions[run.experiment]
+            experiments[run.experiment] = load_again(run.experiment, description, read_prototypes)
         yield Check(run, check_run(run, store.result(run.key), experiments[run.experiment]))
 
 
-def load_again(key: str, description: Description) -> Experiment:
+def load_again(
+    key: str, description: Description, read_prototypes: ReadPrototypes = read_tables
+) -> Experiment:
     """Load the data of a stored experiment; data that has changed since is refused."""
     experiment = Experiment.load(
         description["source"],
@@ -57,6 +64,8 @@ def load_again(key: str, description: Description) -> Experiment:
         split_rule=description["split_rule"],
         gamma=description["gamma"],
         prototypes=description["prototypes"],
+        text_encoder=description.get("text_encoder"),
+        read_prototypes=read_prototypes,
         unseen_classes=description["unseen_classes"],
     )
     if experiment.key != key:

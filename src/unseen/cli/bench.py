@@ -7,11 +7,13 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from unseen.cli import options
 from unseen.cli._signals import stoppable
+from unseen.methods import METHODS, find_method, method_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import Tally, Task
     from unseen.benchmark.store import Store
+    from unseen.datasets.prototypes import Prototypes
 
 
 def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
@@ -34,16 +37,36 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     ctx.exit()
 
 
-@click.command(epilog="Example: unseen bench data/CUB --features res50 --methods eszsl,sje --jobs 2")
-@click.argument("data", nargs=-1)
-@click.option("--methods", help="Comma-separated; module:Class for your own. [default: all eight]")
-@click.option("--features", default="res101", show_default=True, help="Feature files, comma-separated.")
-@click.option("--split-dir", multiple=True, help="Folder of another split; may be given several times.")
-@click.option("--prototypes", metavar="FILE.csv", help="Class descriptions for your own data.")
-@click.option(
-    "--unseen", "--unseen-classes", "unseen_classes", metavar="A,B,...", help="Classes to test as unseen."
+@click.command(
+    epilog=options.example(
+        "unseen bench digits --methods eszsl,lda --out runs/digits",
+        "unseen bench data/CUB --features res50 --seeds 5 --jobs 2",
+        "unseen bench --status runs/digits",
+    )
 )
-@click.option("--split-rule", default="official", show_default=True, help="official, paper, or a CSV file.")
+@click.argument("data", nargs=-1)
+@click.option(
+    "--methods",
+    callback=options.split_names,
+    metavar="A,B,...",
+    help=f"Some of {', '.join(METHODS)}; or module:Class for your own.  [default: all that fit the data]",
+)
+@click.option(
+    "--features",
+    callback=options.split_names,
+    metavar="A,B,...",
+    help="Feature files of an xlsa17 folder.  [default: res101]",
+)
+@click.option(
+    "--split-dir",
+    multiple=True,
+    metavar="FOLDER",
+    help="Folder of another split. May be given several times.",
+)
+@options.split_rule
+@options.prototypes()
+@options.text_encoder
+@options.unseen_classes
 @click.option(
     "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs of stochastic methods."
 )
@@ -52,45 +75,45 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     type=click.Choice(["paper", "transfer"]),
     default="paper",
     show_default=True,
-    help="How gamma is carried from the folds to the test.",
+    help="Rule that carries gamma from the folds to the test.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Runs at the same time. [default: one per processor]")
+@click.option("--jobs", type=click.IntRange(1), help="Runs at the same time.  [default: one per processor]")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each run.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
-@click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: runs/DATA-SPLIT]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--out", type=options.FILE, metavar="RUN", help="Run folder.  [default: runs/DATA-SPLIT]")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
-    default="table",
-    show_default=True,
+    type=click.Choice(["table", "markdown", "latex", "csv", "json"]),
+    help="How to print the results.  [default: table]",
 )
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@options.quiet
 @click.option(
     "--status",
-    type=click.Path(path_type=Path),
+    type=options.FILE,
     metavar="RUN",
     callback=show_status,
     expose_value=False,
     is_eager=True,
-    help="Show what a run folder holds.",
+    help="Show what a run folder holds and what is missing.",
 )
 @click.option(
     "--verify",
     "verified",
-    type=click.Path(path_type=Path),
+    type=options.FILE,
     metavar="RUN",
     help="Compute some stored runs again and compare every number.",
 )
 def command(
     data: tuple[str, ...],
-    methods: str | None,
-    features: str,
+    methods: tuple[str, ...] | None,
+    features: tuple[str, ...] | None,
     split_dir: tuple[str, ...],
-    prototypes: str | None,
-    unseen_classes: str | None,
     split_rule: str,
+    prototypes: tuple[Path, ...],
+    text_encoder: str | None,
+    unseen_classes: tuple[str, ...] | None,
     seeds: int,
     gamma: str,
     jobs: int | None,
@@ -98,44 +121,63 @@ def command(
     cluster: str | None,
     out: Path | None,
     as_json: bool,
-    style: str,
+    style: str | None,
     quiet: bool,
     verified: Path | None,
 ) -> None:
     """Run methods on DATA with the paper's protocol and print the paper's tables.
 
-    DATA is digits (the default), synthetic, an xlsa17 folder, a .npz file or a folder with features.npy; give
-    several to run them all. Every finished run is stored in the run folder at once: the same command again
-    continues where the last one stopped.
+    DATA is digits (the default), synthetic, an xlsa17 folder, a .npz file or a folder with features.npy;
+    give several to run them all. Every finished run is stored at once in the run folder: the same command
+    again continues where the last one stopped.
     """
     from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store
 
+    style = choose_style(as_json, style)
+    names = find_names(methods)
     if verified:
-        print_verification(verified, method_names(methods))
+        print_verification(verified, names)
         return
     if jobs and cluster:
         raise click.UsageError("--jobs and --cluster are mutually exclusive.")
-    combinations = product(data or ("digits",), features.split(","), split_dir or (None,))
-    common: dict[str, Any] = {
-        "split_rule": split_rule,
-        "gamma": gamma,
-        "prototypes": prototypes,
-        "unseen_classes": unseen_classes,
-    }
     experiments = [
-        Experiment.load(source, features=name, split_dir=folder, **common)
-        for source, name, folder in combinations
+        Experiment.load(
+            source,
+            features=feature_file,
+            split_dir=folder,
+            split_rule=split_rule,
+            gamma=gamma,
+            prototypes=[str(file) for file in prototypes],
+            text_encoder=text_encoder,
+            unseen_classes=",".join(unseen_classes) if unseen_classes else None,
+            read_prototypes=read_prototypes,
+        )
+        for source, feature_file, folder in product(
+            data or (options.DEFAULT_DATA,), features or (None,), split_dir or (None,)
+        )
     ]
-    tasks = plan(experiments, method_names(methods), seeds)
+    tasks = plan(experiments, names, seeds)
     folder = out or default_folder(experiments)
     with Store(folder, create=True) as store:
-        remember_command(store)
+        remember_command(store, tasks)
         with stoppable(lambda: stored_so_far(store, tasks, folder)):
             tally = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet, cluster=cluster)
-        print_results(store, tasks, as_json, style)
+        print_results(store, tasks, style)
     print_tally(tally, folder, len(tasks), quiet)
+
+
+def choose_style(as_json: bool, style: str | None) -> str:
+    """Return how to print the results; --json contradicts every other --format."""
+    if as_json and style not in (None, "json"):
+        raise click.UsageError(f"--json and --format {style} are mutually exclusive.")
+    return "json" if as_json else style or "table"
+
+
+def read_prototypes(files: list[str], text_encoder: str | None) -> Prototypes:
+    """Return the class descriptions of an experiment."""
+    return options.read_descriptions([Path(file) for file in files], text_encoder)
 
 
 def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
@@ -146,7 +188,7 @@ def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
     verdicts = []
     with Store(folder) as store:
         stored = len(store.runs())
-        for run, differences in verify(store, methods):
+        for run, differences in verify(store, methods, read_prototypes=read_prototypes):
             verdict = f"{len(differences)} numbers differ, {differences[0]}" if differences else "the same"
             click.echo(f"{run.method} seed {run.seed}: {verdict}")
             verdicts.append(bool(differences))
@@ -156,16 +198,14 @@ def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
         sys.exit(1)
 
 
-def method_names(methods: str | None) -> list[str] | None:
+def find_names(methods: Sequence[str] | None) -> list[str] | None:
     """Return the registered names of the methods asked for; unknown ones are refused before anything runs."""
     if methods is None:
         return None
-    from unseen.methods import find_method, method_name
-
-    names = [method_name(name.strip()) for name in methods.split(",")]
+    names = list(dict.fromkeys(map(method_name, methods)))
     for name in names:
         find_method(name)
-    return list(dict.fromkeys(names))
+    return names
 
 
 def default_folder(experiments: Sequence[Experiment]) -> Path:
@@ -175,19 +215,19 @@ def default_folder(experiments: Sequence[Experiment]) -> Path:
     return Path("runs", "-".join(dict.fromkeys(words)))
 
 
-def remember_command(store: Store) -> None:
-    """Store the command line, so that the report can say how to repeat it."""
+def remember_command(store: Store, tasks: Sequence[Task]) -> None:
+    """Store the command line and its runs: how to repeat it, and what it was to do."""
     from unseen.benchmark.status import this_command
 
-    store.add_command(this_command(sys.argv[1:]))
+    store.add_command(this_command(sys.argv[1:], [task.run for task in tasks]))
 
 
-def print_results(store: Store, tasks: Sequence[Task], as_json: bool, style: str) -> None:
+def print_results(store: Store, tasks: Sequence[Task], style: str) -> None:
     """Print the results to stdout: one object per experiment, or tables."""
     from unseen.benchmark.summary import summarize_store
 
     found = summarize_store(store, [task.run for task in tasks])
-    if as_json:
+    if style == "json":
         click.echo(json.dumps(found[0] if len(found) == 1 else {"settings": found}))
         return
     from unseen.benchmark.formats import FORMATS, print_tables

@@ -31,10 +31,10 @@ class PageCell(TypedDict):
 
 
 class PageRow(TypedDict):
-    """A method, or the average."""
+    """A method, or the average, which has no color."""
 
     name: str
-    color: str
+    color: str | None
     cells: list[PageCell]
 
 
@@ -51,8 +51,8 @@ class PageTable(TypedDict):
     title: str
     provenance: str
     columns: list[PageColumn]
-    rows: list[PageRow]
-    average: PageRow | None
+    groups: list[list[PageRow]]  # with a rule between them
+    notes: list[str]
     copy: dict[str, str]  # by format
 
 
@@ -90,8 +90,6 @@ def method_title(name: str) -> str:
 def result_table(table: Table) -> PageTable:
     """Return one of the paper's tables, with the published numbers beside ours."""
     compared = any(column.source != "here" for column in table.columns)
-    rows = {name: _row((name, cells)) for name, cells in table.rows()}
-    average = rows.pop(AVERAGE, None)
     return {
         "title": table.title,
         "provenance": table.provenance,
@@ -99,28 +97,25 @@ def result_table(table: Table) -> PageTable:
             {"quantity": column.quantity, "source": SOURCES.get(column.source, "") if compared else ""}
             for column in table.columns
         ],
-        "rows": list(rows.values()),
-        "average": average,
+        "groups": [[_row(row) for row in group] for group in table.groups()],
+        "notes": list(table.notes),
         "copy": {name: render([table]) for name, render in FORMATS.items()},
     }
 
 
 def _row(row: Row) -> PageRow:
-    name, cells = row
     return {
-        "name": method_title(name),
-        "color": describe_method(name).color,
-        "cells": [_cell(column, cell) for column, cell in cells],
+        "name": method_title(row.name),
+        "color": None if row.name == AVERAGE else describe_method(row.name).color,
+        "cells": [_cell(column, cell) for column, cell in row.cells],
     }
 
 
 def _cell(column: Column, cell: Cell | None) -> PageCell:
     if cell is None:
         return {"text": "", "value": None, "best": False, "source": column.source}
-    # A deterministic method has no spread: "± 0.0" beside every number hides the spreads that matter.
-    shown = cell if cell.std else Cell(cell.mean)
     return {
-        "text": shown.text(column.decimals, column.signed),
+        "text": cell.text(column.decimals, column.signed),
         "value": cell.mean,
         "best": cell.best,
         "source": column.source,

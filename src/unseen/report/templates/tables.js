@@ -16,9 +16,11 @@ function compareValues(a, b, sign) {
 
 function sortTable(table, column, direction) {
   const sign = direction === "ascending" ? 1 : -1;
-  const rows = all("tbody > tr", table);
-  rows.sort((a, b) => compareValues(sortValue(a, column), sortValue(b, column), sign));
-  table.tBodies[0].append(...rows);
+  for (const body of table.tBodies) {  // groups stay apart
+    const rows = Array.from(body.rows);
+    rows.sort((a, b) => compareValues(sortValue(a, column), sortValue(b, column), sign));
+    body.append(...rows);
+  }
   all("thead th", table).forEach((th, i) => {
     if (i === column) th.setAttribute("aria-sort", direction); else th.removeAttribute("aria-sort");
   });
