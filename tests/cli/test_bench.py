@@ -328,3 +328,11 @@ def test_several_files_describe_the_classes(tmp_path, monkeypatch):
     described = json.loads(done.stdout)["setting"]
     assert (described["n_attributes"], described["prototypes"]) == (4, ["first.csv", "second.csv"])
     assert call("--verify", "zoo").exit_code == 0
+
+
+def test_the_retention_rule_is_a_choice_of_its_own(tmp_path):
+    options = ["--methods", "linear-sv", "--jobs", 1, "--out", tmp_path, "--json", "--quiet"]
+    paper, retention = (json.loads(call(*options, "--gamma", rule).stdout) for rule in ("paper", "retention"))
+    assert [found["setting"]["gamma"] for found in (paper, retention)] == ["paper", "retention"]
+    assert paper["methods"]["linear-sv"]["gamma"] != retention["methods"]["linear-sv"]["gamma"]
+    assert paper["methods"]["linear-sv"]["zsl"] == retention["methods"]["linear-sv"]["zsl"]

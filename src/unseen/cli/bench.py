@@ -72,7 +72,7 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 )
 @click.option(
     "--gamma",
-    type=click.Choice(["paper", "transfer"]),
+    type=click.Choice(["retention", "paper"]),
     default="paper",
     show_default=True,
     help="Rule that carries gamma from the folds to the test.",
