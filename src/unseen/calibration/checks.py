@@ -11,7 +11,7 @@ from unseen.calibration.maxima import ScoreMaxima
 from unseen.calibration.scores import Scores
 
 _WINS = 0.95  # share of all samples that makes one predicted class suspicious
-_COLUMN_SCALE = 1000  # times the size of a typical column
+_COLUMN_SCALE = 100  # times the size of a typical column
 _SIDE_SCALE = 100  # times the size of the other side
 
 
@@ -21,8 +21,7 @@ def find_warnings(scores: Scores, maxima: ScoreMaxima) -> list[str]:
     found = (
         _absent(scores),
         _one_winner(scores, maxima),
-        _other_column(scores, size),
-        _other_side(scores, size),
+        _other_column(scores, size) or _other_side(scores, size),
     )
     return [warning for warning in found if warning]
 
@@ -39,8 +38,8 @@ def _absent(scores: Scores) -> str | None:
     names = absent_classes(scores)
     if not names:
         return None
-    count = f"{len(names)} of {len(scores.seen)} classes"
-    return f"{count} have no sample and are ignored in the averages: {_shown(names)}"
+    verb = "has no sample and is" if len(names) == 1 else "have no sample and are"
+    return f"{len(names)} of {len(scores.seen)} classes {verb} ignored in the averages: {_shown(names)}"
 
 
 def _one_winner(scores: Scores, maxima: ScoreMaxima) -> str | None:
@@ -51,7 +50,7 @@ def _one_winner(scores: Scores, maxima: ScoreMaxima) -> str | None:
     true_share = 0.0 if scores.y is None else float((scores.y == winner).mean())
     if share < _WINS or true_share > 0.5:
         return None
-    count = "every sample" if share == 1 else f"{100 * share:.0f} % of the samples"
+    count = "every sample" if share == 1 else "nearly every sample"
     return (
         f"class {scores.name(winner)} has the highest score for {count}. Check that its column holds scores."
     )
