@@ -167,3 +167,12 @@ def test_unknown_labels_of_a_numbered_classifier_are_told():
     calibrated = CalibratedClassifier(lambda X: X, seen=[0])
     with pytest.raises(UnseenError, match=r"y\[1\] is 5, but there are 2 classes"):
         calibrated.fit(np.eye(2), [0, 5])
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array([0.0, 1.0, 2.5]), np.array([10, 20, 30]), np.array([7, 8, 9], object)]
+)
+def test_labels_of_any_type_are_labels(labels):
+    scores, y = np.eye(3)[[0, 1, 2, 2, 0]] + [2, 2, 0], labels[[0, 1, 2, 2, 0]]
+    calibrated = CalibratedClassifier(lambda X: X, seen=labels[:2].tolist(), classes=labels).fit(scores, y)
+    assert calibrated.predict(scores).tolist() == y.tolist()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.labels import LabelArray, class_mask, label_positions
 from unseen.errors import UnseenError
 
-_KINDS = {"b": "bool", "i": "number", "u": "number", "U": "name", "S": "name", "T": "name", "O": "name"}
+_TEXT, _INTEGERS, _NUMBERS = "USTO", "iu", "iufb"  # kinds of NumPy types
 
 
 def column_names(scores: Any) -> LabelArray | None:
@@ -38,19 +38,20 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
     >>> find_columns([2, 0], np.array(["jay", "owl", "ant"]), 3)
     array([2, 0])
     """
-    given, names = np.asarray(labels), _true_names(names)
-    kind = _KINDS.get(given.dtype.kind)
-    if given.ndim != 1 or kind not in ("number", "name"):
+    given, names = _plain(labels), _true_names(names)
+    are_text, names_are_numbers = (
+        given.dtype.kind in _TEXT,
+        names is not None and names.dtype.kind in _NUMBERS,
+    )
+    if given.ndim != 1 or not (are_text or names_are_numbers or given.dtype.kind in _INTEGERS):
         raise UnseenError(
             f"{what} has shape {given.shape} and type {given.dtype}, expected a list of class "
             f"{'indices' if names is None else 'names or indices'}."
         )
-    by_name = names is not None and (kind == "name" or _KINDS.get(names.dtype.kind) == "number")
-    if by_name:
-        classes = np.asarray(names)
-        lacks = f"is none of the {n_classes} classes {classes[0]} .. {classes[-1]}"
-        return label_positions(_comparable(given), _comparable(classes), what, lacks)
-    if kind == "name":
+    if names is not None and (are_text or names_are_numbers):
+        lacks = f"is none of the {n_classes} classes {names[0]} .. {names[-1]}"
+        return label_positions(_comparable(given), _comparable(names), what, lacks)
+    if are_text:
         raise UnseenError(
             f"{what} holds names such as {str(given[0])!r}, but the columns of scores have no names. "
             "Pass scores as a DataFrame with class names as columns, or class indices."
@@ -67,14 +68,22 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
 
 def _true_names(names: LabelArray | None) -> LabelArray | None:
     """Return None for the names 0, 1, ...: they are column numbers."""
-    if names is None or (names.dtype.kind in "iu" and np.array_equal(names, np.arange(len(names)))):
+    if names is None:
         return None
-    return names
+    plain = _plain(names)
+    are_numbers = plain.dtype.kind in _INTEGERS and np.array_equal(plain, np.arange(len(plain)))
+    return None if are_numbers else plain
+
+
+def _plain(labels: ArrayLike) -> LabelArray:
+    """Return labels as an array; objects, as pandas gives them, become text or numbers."""
+    given: LabelArray = np.asarray(labels)
+    return np.asarray(given.tolist()) if given.dtype.kind == "O" else given
 
 
 def _comparable(labels: LabelArray) -> LabelArray:
-    """Return text as one type, whether it came as objects, bytes or strings; numbers stay numbers."""
-    return labels if labels.dtype.kind in "iu" else labels.astype(str)
+    """Return all text as one type; numbers stay numbers."""
+    return labels.astype(str) if labels.dtype.kind in _TEXT else labels
 
 
 def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArray:
@@ -87,7 +96,7 @@ def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArr
     >>> seen_columns(["jay", "owl"], np.array(["owl", "ant", "jay"]), 3)
     array([ True, False,  True])
     """
-    given: NDArray[Any] = np.asarray(seen)
+    given = _plain(seen)
     if given.dtype == bool:
         if given.shape != (n_classes,):
             raise UnseenError(
