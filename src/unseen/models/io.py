@@ -284,7 +284,7 @@ def _restore_selection(
         setattr(model, name, chosen[name])
     for name, missing in ADDED.items():
         setattr(model, name, chosen.get(name, missing))
-    model.held_out_ = HeldOut([])
+    model.held_out_ = HeldOut()
     model.seen_ = estimator.seen_
     results = chosen["cv_results_"].items()
     model.cv_results_ = {name: value if name == "params" else np.array(value) for name, value in results}

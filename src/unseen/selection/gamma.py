@@ -22,8 +22,7 @@ import numpy as np
 
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import LabelArray, distinct_labels
-from unseen.calibration.curve import Goal, SeenUnseenCurve
-from unseen.calibration.goals import OperatingPoint
+from unseen.calibration.goals import Goal, OperatingPoint
 from unseen.datasets.splits import GZSLFolds
 from unseen.metrics import class_weights, harmonic_mean
 from unseen.selection.evaluation import Fold, Trial
@@ -32,17 +31,25 @@ SHARES = np.linspace(1, 0, 1001)  # the retentions that are compared
 NEAR = 0.02  # a harmonic mean within this share of the best one counts as equally good
 
 
-def unseen_at_retention(curve: SeenUnseenCurve, shares: FloatArray = SHARES) -> FloatArray:
-    """Return the accuracy on unseen samples (percent) that a curve reaches at each retention.
+def unseen_at_retention(trial: Trial, shares: FloatArray = SHARES, weights: str = "per-class") -> FloatArray:
+    """Return the accuracy on unseen samples (percent) at the largest gamma that keeps each retention.
 
-    >>> scores = [[0.9, 0.5], [0.6, 0.5], [0.5, 0.4], [0.8, 0.6]]
-    >>> curve = SeenUnseenCurve.from_scores(scores, y=[0, 0, 1, 1], seen=[True, False])
-    >>> unseen_at_retention(curve, np.array([1.0, 0.5, 0.0]))
-    array([ 50., 100., 100.])
+    >>> seen = np.array([True, False])
+    >>> trial = Trial(np.array([0, 0, 1, 1]), seen, np.full(4, True), np.array([0.4, 0.1, 0.1, 0.2]))
+    >>> unseen_at_retention(trial, np.array([1.0, 0.5, 0.0]))
+    array([  0., 100., 100.])
     """
-    retention = curve.seen_curve / (curve.seen_alone or 1.0)  # falls from 1 to 0
-    last = len(retention) - 1 - np.searchsorted(retention[::-1], shares - 1e-9)
-    return np.asarray(curve.unseen_curve[np.maximum(last, 0)])
+    flips, retention, _ = retained(trial, weights)
+    last = np.searchsorted(-retention, -(shares - 1e-9), side="right") - 1
+    gamma = np.where(shares > 0, np.append(flips, -np.inf)[last], np.inf)
+    # U(gamma) = weight of the right unseen samples with d < gamma
+    of_unseen = ~trial.seen[trial.y]
+    count = np.bincount(trial.y[of_unseen], minlength=len(trial.seen))
+    weight = class_weights(count, weights).astype(np.float64)
+    right = np.flatnonzero(of_unseen & trial.right)
+    right = right[np.argsort(trial.flips[right])]
+    won = np.append(0.0, np.cumsum(weight[trial.y[right]])) / float(weight @ count)
+    return np.asarray(100 * won[np.searchsorted(trial.flips[right], gamma)])
 
 
 def choose_retention(unseen: FloatArray, seen_alone: float, goal: Goal | None = None) -> float:
@@ -137,6 +144,6 @@ def n_held_out(n_seen: int, n_unseen: int) -> int:
     return int(np.clip(round(share), 2, max(n_seen - 2, 2)))
 
 
-def mean_unseen_at_retention(curves: Sequence[SeenUnseenCurve]) -> FloatArray:
+def mean_unseen_at_retention(trials: Sequence[Trial], weights: str = "per-class") -> FloatArray:
     """Return the mean over folds of the unseen accuracy at each of ``SHARES``."""
-    return np.asarray(np.mean([unseen_at_retention(curve) for curve in curves], axis=0))
+    return np.asarray(np.mean([unseen_at_retention(trial, SHARES, weights) for trial in trials], axis=0))

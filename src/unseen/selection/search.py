@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -43,9 +43,11 @@ Curves = Sequence[SeenUnseenCurve]  # one per fold
 
 @dataclass
 class HeldOut:
-    """How held-out samples fared with the chosen parameters: what a model card is made of."""
+    """How held-out samples fared with the chosen parameters: what gamma and the model card are made of."""
 
-    folds: list[Trial]  # held-out classes: one trial per fold and per rehearsal
+    folds: list[Trial] = field(default_factory=list)  # held-out classes: a trial per fold and rehearsal
+    folds_zsl: list[Trial] = field(default_factory=list)  # the same with the parameters of the ZSL model
+    curves: Curves = ()  # mean validation curves of the GZSL and of the ZSL model
     cross_fitted: Trial | None = None  # held-out samples of the seen classes, among all present classes
 
 
@@ -161,16 +163,25 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Run the whole process on training samples X (n_samples, n_features) with labels y."""
         if self.gamma not in RULES:
             raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention' or 'paper'.")
-        goal = self._goal()
         X, y = _as_samples(X, y)
+        self._choose_params(X, y)
+        return self._finish(X, y)
+
+    def _choose_params(self, X: Any, y: LabelArray) -> Self:
+        """Try the grid on the folds, and choose lambda_ZSL and lambda_GZSL."""
+        self._goal()  # refuses a wrong one before the work
         params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, X, y))
         found = self._run_folds(X, y, folds, params)
-        curves = [[curve for curve, _ in by_fold] for by_fold in found]
-        self._select(params, curves)
-        self.held_out_ = HeldOut([trial for _, trial in found[self.best_index_]])
+        self._select(params, [[curve for curve, _ in by_fold] for by_fold in found])
+        self.held_out_.folds = [trial for _, trial in found[self.best_index_]]
+        self.held_out_.folds_zsl = [trial for _, trial in found[self.best_index_zsl_]]
+        return self
+
+    def _finish(self, X: Any, y: LabelArray) -> Self:
+        """Retrain on everything and calibrate."""
         self._retrain(X, y)
-        self._choose_gamma(X, y, goal, [curves[self.best_index_], curves[self.best_index_zsl_]])
+        self._choose_gamma(X, y)
         return self
 
     def _goal(self) -> Goal:
@@ -202,6 +213,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.best_params_ = params[self.best_index_]
         self.best_params_zsl_ = params[self.best_index_zsl_]
         self.curve_ = means[self.best_index_]
+        self.held_out_ = HeldOut(curves=(self.curve_, means[self.best_index_zsl_]))
 
     def _retrain(self, X: Any, y: LabelArray) -> None:
         models: list[Any] = list(fit_each(self.estimator, X, y, self._chosen_params()))
@@ -218,47 +230,40 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     # ---- calibration -----------------------------------------------------------------------------
 
-    def _choose_gamma(self, X: Any, y: LabelArray, goal: Goal, curves: Sequence[Curves]) -> None:
-        """Choose gamma for both models, by the rule or, without unseen classes, by the paper's.
-
-        ``curves`` are those of the folds, for the parameters of both models.
-        """
+    def _choose_gamma(self, X: Any, y: LabelArray) -> None:
+        """Choose gamma for both models, by the rule or, without unseen classes, by the paper's."""
         self.gamma_rule_ = self.gamma if not self.seen_.all() else "paper"
         if self.gamma_rule_ == "paper":
-            means = [mean_curve(by_fold) for by_fold in curves]
-            self.gamma_, self.gamma_zsl_ = (mean.best_for(goal).gamma for mean in means)
-            self._choose_retention(curves, [mean.seen_alone for mean in means], goal)
+            curves = self.held_out_.curves
+            self.gamma_, self.gamma_zsl_ = (curve.best_for(self._goal()).gamma for curve in curves)
+            self._choose_retention([curve.seen_alone for curve in curves])
         else:
-            curves = self._rehearse(X, y, curves)
+            self._rehearse(X, y)
             trials = self.cross_fit(X, y)
-            alone = [retained(trial, self.weights)[2] for trial in (trials[0], trials[-1])]
-            self._choose_retention(curves, alone, goal)
+            self._choose_retention([retained(t, self.weights)[2] for t in (trials[0], trials[-1])])
             self._set_gamma(trials)
         if self.gamma_rule_ != self.gamma:
             warnings.warn(
                 "No unseen class is known yet, so gamma comes from the folds (the paper's rule). "
                 "Call recalibrate(X, y) after add_classes.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def _choose_retention(self, curves: Sequence[Curves], seen_alone: Sequence[float], goal: Goal) -> None:
+    def _choose_retention(self, seen_alone: Sequence[float]) -> None:
         """Choose the retention of both models by what folds and rehearsals have shown."""
         self.retention_, self.retention_zsl_ = (
-            choose_retention(mean_unseen_at_retention(by_fold), alone, goal)
-            for by_fold, alone in zip(curves, seen_alone)
+            choose_retention(mean_unseen_at_retention(trials, self.weights), alone, self._goal())
+            for trials, alone in zip((self.held_out_.folds, self.held_out_.folds_zsl), seen_alone)
         )
 
-    def _rehearse(self, X: Any, y: LabelArray, curves: Sequence[Curves]) -> Sequence[Curves]:
+    def _rehearse(self, X: Any, y: LabelArray) -> None:
         """Try the chosen parameters on further class folds, where there are few classes."""
         folds = rehearsal_folds(y, int((~self.seen_).sum()))
         if not folds:
-            return curves
+            return
         found = self._run_folds(X, y, folds, self._chosen_params(), "Rehearsing")
         self.held_out_.folds.extend(trial for _, trial in found[0])
-        return [
-            [*known, *(curve for curve, _ in by_fold)]
-            for known, by_fold in zip(curves, (found[0], found[-1]))
-        ]
+        self.held_out_.folds_zsl.extend(trial for _, trial in found[-1])
 
     def _set_gamma(self, trials: Sequence[Trial]) -> None:
         """Take the gammas at which the cross-fitted samples retain what was chosen."""

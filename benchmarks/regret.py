@@ -1,0 +1,193 @@
+"""How much H the rules for gamma lose against the best gamma on test, and how often the card is right.
+
+Every case is one fit on a data set with its own choice of unseen classes. Its folds give the paper's gamma,
+its cross-fitted samples that of the retention rule. Both are judged on the test samples, which nothing else
+has seen. ``python -m benchmarks.regret --out FILE`` runs everything that the data at hand allows, resumes an
+interrupted run, and prints one line per data set; ``--methods`` and ``--data`` choose less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks import Row
+from unseen.calibration.curve import SeenUnseenCurve
+from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets.splits import make_split
+from unseen.methods import METHODS, find_method, make_method
+from unseen.models.card import expect
+from unseen.selection.evaluation import score_maxima
+from unseen.selection.search import GZSLClassifierCV
+
+LEARNED = [name for name in METHODS if not find_method(name).shared_space]
+CLOSED = ["linear-vs", "linear-sv", "eszsl", "sae", "lda"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set with one choice of unseen classes: how to load it, and the seed of the choice."""
+
+    group: str
+    source: str
+    features: str = "res101"
+    split_dir: str | None = None
+    seed: int | None = None  # None for the official choice
+    n_unseen: int = 0
+
+    def load(self) -> ZeroShotDataset:
+        """Return the data set, with the classes of this choice unseen."""
+        options: dict[str, Any] = {}
+        if self.source == "synthetic":
+            options = {"n_samples": 40 * 25, "n_features": 48, "n_classes": 40, "n_attributes": 16}
+            return load("synthetic", **options, random_state=self.seed)
+        if self.group.startswith("CUB"):
+            options = {"features": self.features, "split_dir": self.split_dir}
+        data = load(self.source, **options)
+        return data if self.seed is None else choose_unseen(data, self.seed, self.n_unseen)
+
+
+def choose_unseen(data: ZeroShotDataset, seed: int, n_unseen: int) -> ZeroShotDataset:
+    """Return the data set with other unseen classes, drawn at random, and no official split."""
+    unseen = np.zeros(len(data.class_names), dtype=bool)
+    unseen[np.random.default_rng(seed).permutation(len(unseen))[:n_unseen]] = True
+    return replace(data, unseen=unseen, trainval=None, test_seen=None, test_unseen=None, class_folds=None)
+
+
+def data_folder() -> Path | None:
+    """Return the folder of real data: $UNSEEN_DATA, else ../shared/data beside the project, else None."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    found = Path(os.environ.get("UNSEEN_DATA", beside))
+    return found if found.is_dir() else None
+
+
+def all_cases() -> Iterator[Case]:
+    """Yield every case that the data at hand allows."""
+    yield Case("digits", "digits")
+    yield from (Case("digits", "digits", seed=seed, n_unseen=3) for seed in range(10))
+    yield from (Case("synthetic", "synthetic", seed=seed) for seed in range(10))
+    folder = data_folder()
+    if folder is None:
+        return
+    letters = str(folder / "letters_handwritten.npz")
+    yield from (Case("handwritten letters", letters, seed=seed, n_unseen=6) for seed in range(20))
+    cub = str(folder / "xlsa17" / "CUB")
+    standard = str(folder / "xlsa17" / "standard_split" / "CUB")
+    for features in ("res50", "lite2", "clip_b16"):
+        yield Case(f"CUB {features}, proposed", cub, features)
+        yield Case(f"CUB {features}, standard", cub, features, standard)
+        yield from (
+            Case(f"CUB {features}, 50 at random", cub, features, seed=k, n_unseen=50) for k in range(5)
+        )
+
+
+def measure(case: Case, method: str) -> dict[str, Any]:
+    """Return what both rules lose, what no calibration gives, and whether the card's intervals hold."""
+    data = case.load()
+    split = make_split(data, random_state=case.seed or 0)
+    model = GZSLClassifierCV(make_method(method, data.prototypes, 0), cv=split.cv())
+    model.fit(data.X[split.train], data.y[split.train])
+    test = np.concatenate([split.test_seen, split.test_unseen])
+    maxima = score_maxima(model.estimator_, data.X[test], np.arange(len(data.class_names)), data.seen)
+    curve = SeenUnseenCurve.from_maxima(maxima, data.y[test], data.seen)
+    truth, expected = curve.at(model.gamma_), expect(model)
+    return {
+        "group": case.group,
+        "seed": case.seed,
+        "method": method,
+        "best": curve.h,
+        "none": curve.at(0.0)[2],
+        "paper": curve.at(model.curve_.gamma)[2],
+        "retention": truth[2],
+        "truth": list(truth),
+        "expected": [expected.unseen, expected.seen, expected.H],
+    }
+
+
+def run_cases(cases: Iterable[Case], methods: Iterable[str], out: Path, jobs: int) -> list[dict[str, Any]]:
+    """Measure what the file does not hold yet, one line of JSON per case and method."""
+    done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    known = {(row["group"], row["seed"], row["method"]) for row in done}
+    tasks = [(c, m) for c in cases for m in methods if (c.group, c.seed, m) not in known]
+    calls = (delayed(measure)(case, method) for case, method in tasks)
+    with open(out, "a", encoding="utf-8") as file:
+        for row in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            done.append(row)
+    return done
+
+
+def covered(row: dict[str, Any], k: int) -> bool:
+    """Tell whether the truth lies in the card's interval: 0 unseen, 1 seen, 2 H."""
+    _, low, high = row["expected"][k]
+    return bool(low <= row["truth"][k] <= high)
+
+
+def summarize(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a Markdown table: mean regret of both rules, worse than none, coverage of the card."""
+    yield "| data | cases | best H | paper | retention | worse than none: paper | retention | card U, S, H |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for group in [*dict.fromkeys(row["group"] for row in rows), "all"]:
+        chosen = [row for row in rows if group in (row["group"], "all")]
+        lost = {rule: np.mean([row["best"] - row[rule] for row in chosen]) for rule in ("paper", "retention")}
+        worse = {rule: 100 * np.mean([row[rule] < row["none"] - 1 for row in chosen]) for rule in lost}
+        inside = [100 * np.mean([covered(row, k) for row in chosen]) for k in range(3)]
+        best = np.mean([row["best"] for row in chosen])
+        yield (
+            f"| {group} | {len(chosen)} | {best:.1f} | {lost['paper']:.2f} | {lost['retention']:.2f} | "
+            f"{worse['paper']:.1f} % | {worse['retention']:.1f} % | "
+            f"{inside[0]:.0f} {inside[1]:.0f} {inside[2]:.0f} % |"
+        )
+
+
+def by_method(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a Markdown table of mean regret, paper -> retention, by data set and method."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    yield "| data | " + " | ".join(methods) + " |"
+    yield "|---" * (len(methods) + 1) + "|"
+    for group in dict.fromkeys(row["group"] for row in rows):
+        cells = []
+        for method in methods:
+            chosen = [row for row in rows if (row["group"], row["method"]) == (group, method)]
+            lost = [np.mean([r["best"] - r[rule] for r in chosen]) for rule in ("paper", "retention")]
+            cells.append(f"{lost[0]:.2f} → {lost[1]:.2f}" if chosen else "")
+        yield f"| {group} | " + " | ".join(cells) + " |"
+
+
+def run(small: bool = False) -> list[Row]:
+    """Return rows (name, value, unit, demanded) for the embedded and the synthetic data."""
+    n = 2 if small else 10
+    cases = [Case("digits", "digits", seed=s, n_unseen=3) for s in range(n)]
+    cases += [Case("synthetic", "synthetic", seed=s) for s in range(n)]
+    rows = [measure(case, method) for case in cases for method in CLOSED]
+    lost = {rule: float(np.mean([r["best"] - r[rule] for r in rows])) for rule in ("paper", "retention")}
+    ratio = lost["paper"] / max(lost["retention"], 1e-9)
+    return [("regret of the paper's rule / of retention", ratio, "", "" if small else ">= 2")]
+
+
+def main() -> None:
+    """Measure, and print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("runs/regret.jsonl"))
+    parser.add_argument("--methods", default=",".join(LEARNED))
+    parser.add_argument("--data", default="", help="only groups that contain this text")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    cases = [case for case in all_cases() if options.data in case.group]
+    rows = run_cases(cases, options.methods.split(","), options.out, options.jobs)
+    rows = [row for row in rows if options.data in row["group"]]
+    print("\n".join([*summarize(rows), "", *by_method(rows)]))
+
+
+if __name__ == "__main__":
+    main()
