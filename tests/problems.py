@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from unseen.benchmark.experiment import Experiment
+from unseen.datasets import load
+from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, find_method
 
 # names of the methods that learn a mapping: features and prototypes may have different dimensions
@@ -29,6 +32,13 @@ def linear_problem(
     y = rng.permutation(np.arange(n) % seen)
     X = S[y] @ rng.normal(size=(attributes, features)) + noise * rng.normal(size=(n, features))
     return Problem(X.astype(dtype), y, S)
+
+
+def small_experiment(gamma="paper") -> Experiment:
+    """Return an experiment on 600 samples of 15 classes, three of them unseen."""
+    data = load("synthetic", n_samples=600, n_features=24, n_classes=15, n_attributes=6, random_state=3)
+    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
+    return Experiment(data, make_split(data), asked, gamma)
 
 
 def make(name: str, S: np.ndarray, **params):

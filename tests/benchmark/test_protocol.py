@@ -7,14 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
-from problems import LEARNED
+from problems import LEARNED, small_experiment
 from unseen.benchmark import protocol
 from unseen.benchmark.experiment import Experiment, split_checksum
 from unseen.benchmark.protocol import class_table, evaluate_run, make_run, seen_confusion
-from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.methods.linear import LinearVS
 from unseen.metrics import accuracy, harmonic_mean
@@ -27,9 +24,7 @@ FIELDS |= {"attribute_error", "n_iter", "seconds"}
 
 @pytest.fixture(scope="module")
 def experiment():
-    data = load("synthetic", n_samples=600, n_features=24, n_classes=15, n_attributes=6, random_state=3)
-    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    return Experiment(data, make_split(data), asked)
+    return small_experiment()
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +35,7 @@ def result(experiment):
 @pytest.fixture(scope="module")
 def search(experiment):
     data, train = experiment.dataset, experiment.split.train
-    model = GZSLClassifierCV(LinearVS(data.prototypes), cv=experiment.split.cv())
+    model = GZSLClassifierCV(LinearVS(data.prototypes), cv=experiment.split.cv(), gamma=experiment.gamma)
     return model.fit(data.X[train], data.y[train])
 
 
@@ -162,21 +157,37 @@ def method_result(experiment, request):
     return evaluate_run(experiment, request.param, 0)
 
 
-@settings(max_examples=4, deadline=None, phases=[Phase.generate])  # a smaller seed is no simpler
-@given(seed=st.integers(0, 2**31))
-def test_test_samples_and_unseen_prototypes_choose_nothing(experiment, method_result, seed):
-    """Other test samples, other labels on them, other descriptions of unseen classes: the same choices."""
+def with_other_tests(experiment, prototypes=None):
+    """Return the experiment with other test samples and other labels on them."""
     data, split = experiment.dataset, experiment.split
-    rng = np.random.default_rng(seed)
-    X, y, prototypes = np.array(data.X), data.y.copy(), data.prototypes.copy()
+    rng = np.random.default_rng(0)
+    X, y = np.array(data.X), data.y.copy()
     for tests in (split.test_seen, split.test_unseen):
         X[tests] = rng.normal(size=(len(tests), X.shape[1]))
         y[tests] = rng.permutation(y[tests])
-    prototypes[data.unseen] = rng.normal(size=prototypes[data.unseen].shape)
-    other = replace(data, X=X, y=y, prototypes=prototypes)
-    again = evaluate_run(Experiment(other, replace(split, y=y), experiment.asked), method_result["method"], 0)
-    assert {field: again[field] for field in CHOSEN} == {field: method_result[field] for field in CHOSEN}
-    assert again["gzsl"] != method_result["gzsl"]
+    other = replace(data, X=X, y=y, prototypes=data.prototypes if prototypes is None else prototypes)
+    return replace(experiment, dataset=other, split=replace(split, y=y))
+
+
+def assert_same_choices(again, result):
+    assert {field: again[field] for field in CHOSEN} == {field: result[field] for field in CHOSEN}
+    assert again["gzsl"] != result["gzsl"]
+
+
+def test_test_samples_and_unseen_prototypes_choose_nothing(experiment, method_result):
+    """Other test samples, other labels on them, other prototypes of unseen classes: the same choices."""
+    prototypes = experiment.dataset.prototypes.copy()
+    unseen = experiment.dataset.unseen
+    prototypes[unseen] = np.random.default_rng(1).normal(size=prototypes[unseen].shape)
+    again = evaluate_run(with_other_tests(experiment, prototypes), method_result["method"], 0)
+    assert_same_choices(again, method_result)
+
+
+@pytest.mark.parametrize("name", ["linear-vs", "sje"])
+def test_the_retention_rule_sees_no_test_sample(name):
+    experiment = small_experiment(gamma="retention")
+    again = evaluate_run(with_other_tests(experiment), name, 0)
+    assert_same_choices(again, evaluate_run(experiment, name, 0))
 
 
 def test_the_key_changes_with_everything_that_matters(experiment, monkeypatch):

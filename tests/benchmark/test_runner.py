@@ -8,21 +8,17 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
+from problems import small_experiment
 from unseen.benchmark import runner
-from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summarize_store
-from unseen.datasets import load
-from unseen.datasets.splits import make_split
 from unseen.methods import METHODS
 
 
 @pytest.fixture(scope="module")
 def experiment():
-    data = load("synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=5, random_state=1)
-    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    return Experiment(data, make_split(data), asked)
+    return small_experiment()
 
 
 @pytest.fixture
@@ -132,7 +128,7 @@ def test_the_longest_runs_start_first(experiment, store, monkeypatch):
 
 def test_by_default_every_method_that_fits_the_data_takes_part(experiment):
     methods = {task.run.method for task in plan([experiment], None, 1)}
-    assert methods == set(METHODS) - {"cosine"}  # 12 features cannot be compared with 5 attributes
+    assert methods == set(METHODS) - {"cosine"}  # 24 features cannot be compared with 6 attributes
     data = experiment.dataset
-    shared = replace(experiment, dataset=replace(data, prototypes=np.ones((12, 12)) + np.eye(12)))
+    shared = replace(experiment, dataset=replace(data, prototypes=np.ones((15, 24)) + np.eye(15, 24)))
     assert {task.run.method for task in plan([shared], None, 1)} == set(METHODS)

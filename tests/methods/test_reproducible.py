@@ -5,29 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from problems import LEARNED
-from unseen.benchmark.experiment import Setting
+from problems import LEARNED, small_experiment
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import Store
-from unseen.datasets import load
-from unseen.datasets.splits import make_split
-from unseen.methods import METHODS, find_method
+from unseen.methods import find_method
 from unseen.selection.search import GZSLClassifierCV
 
 
 @pytest.fixture(scope="module")
-def setting():
-    data = load("synthetic", n_samples=400, n_features=40, n_classes=16, n_attributes=10, random_state=3)
-    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    return Setting(data, make_split(data), asked)
+def experiment():
+    return small_experiment()
 
 
-def search(setting: Setting, method: str, **options) -> GZSLClassifierCV:
+def search(experiment: Experiment, method: str, **options) -> GZSLClassifierCV:
     found = find_method(method)
-    model = found(setting.dataset.prototypes, **({"random_state": 7} if found.stochastic else {}))
-    train = setting.split.train
-    selection = GZSLClassifierCV(model, cv=setting.split.cv(), **options)
-    return selection.fit(setting.dataset.X[train], setting.dataset.y[train])
+    model = found(experiment.dataset.prototypes, **({"random_state": 7} if found.stochastic else {}))
+    train = experiment.split.train
+    selection = GZSLClassifierCV(model, cv=experiment.split.cv(), **options)
+    return selection.fit(experiment.dataset.X[train], experiment.dataset.y[train])
 
 
 def bits(model: GZSLClassifierCV) -> dict[str, bytes]:
@@ -39,32 +35,34 @@ def bits(model: GZSLClassifierCV) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("method", LEARNED)
-def test_the_same_seed_gives_the_same_bits(setting, method):
-    first = search(setting, method)
-    assert bits(search(setting, method)) == bits(first)
+def test_the_same_seed_gives_the_same_bits(experiment, method):
+    first = search(experiment, method)
+    assert bits(search(experiment, method)) == bits(first)
     # folds at the same time, in threads
     from joblib import parallel_config
 
     with parallel_config("threading"):
-        assert bits(search(setting, method, n_jobs=3)) == bits(first)
+        assert bits(search(experiment, method, n_jobs=3)) == bits(first)
 
 
 @pytest.mark.parametrize("method", [name for name in LEARNED if find_method(name).stochastic])
-def test_another_seed_gives_other_bits(setting, method):
-    train = setting.split.train
-    X, y = setting.dataset.X[train], setting.dataset.y[train]
-    models = [find_method(method)(setting.dataset.prototypes, random_state=seed).fit(X, y) for seed in (0, 1)]
+def test_another_seed_gives_other_bits(experiment, method):
+    train = experiment.split.train
+    X, y = experiment.dataset.X[train], experiment.dataset.y[train]
+    models = [
+        find_method(method)(experiment.dataset.prototypes, random_state=seed).fit(X, y) for seed in (0, 1)
+    ]
     assert not np.array_equal(models[0].coef_, models[1].coef_)
 
 
-def test_all_methods_give_the_same_numbers_with_one_job_and_with_two(setting, tmp_path):
+def test_all_methods_give_the_same_numbers_with_one_job_and_with_two(experiment, tmp_path):
     """Other processes, other order: every stored digit is the same but for the times."""
-    tasks = plan([setting], LEARNED, 2)
+    tasks = plan([experiment], LEARNED, 2)
     found = []
     for jobs in (1, 2):
         with Store(tmp_path / str(jobs), create=True) as store:
             assert run_bench(tasks, store, jobs=jobs, quiet=True).failures == []
             results = {run.key: store.result(run.key) for run, _ in store.runs()}
         found.append({key: {**result, "seconds": None} for key, result in results.items()})
-    assert len(found[0]) == sum(2 if find_method(name).stochastic else 1 for name in METHODS)
+    assert len(found[0]) == sum(2 if find_method(name).stochastic else 1 for name in LEARNED)
     assert found[0] == found[1]
