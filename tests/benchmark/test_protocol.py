@@ -12,6 +12,7 @@ from problems import LEARNED, small_experiment
 from unseen.benchmark import protocol
 from unseen.benchmark.experiment import Experiment, split_checksum
 from unseen.benchmark.protocol import class_table, evaluate_run, make_run, seen_confusion
+from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.methods.linear import LinearVS
 from unseen.metrics import accuracy, harmonic_mean
