@@ -125,7 +125,7 @@ def test_what_users_get_wrong_is_one_line(birds, fitted, tmp_path):
         "ending in .csv or .parquet": ["predict", fitted, birds / "f.npz", "--out", tmp_path / "p.txt"],
         "not a model file": ["predict", table, birds / "f.npz"],
         "Did you mean 'dd'?": [*add, tmp_path / "typo.csv"],
-        "--text-encoder": [*add, tmp_path / "words.csv"],
+        "--encoder": [*add, tmp_path / "words.csv"],
         "expected a text encoder": [
             *[*add, tmp_path / "words.csv"],
             *["--text-encoder", tmp_path / "image.onnx"],

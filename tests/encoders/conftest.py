@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from image_files import save_image
 from onnx_models import mean_backbone
+from unseen.cli import main
 from unseen.encoders.backbone import Backbone
 
 
@@ -23,3 +26,17 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def backbone(tmp_path: Path) -> Backbone:
     return Backbone(mean_backbone(tmp_path / "mean.onnx"), size=16)
+
+
+@pytest.fixture
+def invoke(monkeypatch):
+    """Run ``unseen ...`` in this process, in a folder; returns code, stdout and stderr like a process."""
+
+    def call(*arguments: object, cwd: Path) -> SimpleNamespace:
+        monkeypatch.chdir(cwd)
+        done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return SimpleNamespace(returncode=done.exit_code, stdout=done.stdout, stderr=done.stderr)
+
+    return call

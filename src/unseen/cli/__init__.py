@@ -20,6 +20,7 @@ COMMANDS: tuple[str, ...] = (
     "report",
     "calibrate",
     "extract",
+    "describe",
     "fit",
     "predict",
     "evaluate",

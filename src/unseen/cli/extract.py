@@ -119,7 +119,8 @@ def change_steps(steps: Preprocessing, given: dict[str, Any]) -> Preprocessing:
 
 
 def _summary(done: Extraction, steps: Preprocessing) -> str:
-    classes = f" of {len(done.class_names)} classes" if done.class_names else ""
+    n = len(done.class_names)
+    classes = f" of {n} class{'es'[: 2 * (n != 1)]}" if n else ""
     resumed = f" ({done.n_resumed} of them from an earlier run)" if done.n_resumed else ""
     lines = [f"could not read {name}: {reason}" for name, reason in done.unreadable.items()]
     if lines:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from unseen._core.files import check_output
 from unseen.cli import options
+from unseen.errors import UnseenError
+
+if TYPE_CHECKING:
+    from unseen.datasets.prototypes import Prototypes
+    from unseen.encoders.folder import ImageFolder
+    from unseen.models.card import Card
+    from unseen.selection.search import GZSLClassifierCV
 
 
 @click.command(
@@ -22,6 +31,14 @@ from unseen.cli import options
 @options.method(default="lda")
 @options.prototypes()
 @options.text_encoder
+@options.backbone("Image network for a folder of images: ONNX file, folder, or hf:owner/name.")
+@options.variant
+@click.option(
+    "--classes",
+    metavar="FILE|A,B,...",
+    help="Further classes of a folder of images: a list, a CSV with descriptions, or names.",
+)
+@options.template
 @options.unseen_classes
 @click.option(
     "--gamma",
@@ -41,6 +58,10 @@ def command(
     method: str,
     prototypes: tuple[Path, ...],
     text_encoder: str | None,
+    backbone: str | None,
+    variant: str | None,
+    classes: str | None,
+    templates: tuple[str, ...],
     unseen_classes: tuple[str, ...] | None,
     gamma: str,
     features: str,
@@ -55,6 +76,10 @@ def command(
     calibration are chosen on held-out classes. Then the model is trained on all samples of the seen
     classes, except those in the data set's own test sets.
 
+    DATA may also be a folder with one subfolder of images per class. Then --backbone makes features of the
+    images, which are kept beside the folder, and --encoder makes prototypes of the class names. Classes
+    named by --classes or by an empty subfolder are unseen.
+
     A model that exists is replaced; any other file only with --force.
     """
     from unseen.datasets import load
@@ -62,16 +87,83 @@ def command(
     from unseen.models.io import is_model, save
     from unseen.models.training import train
 
-    inputs = [data, *prototypes, text_encoder, split_dir]
+    inputs = [data, *prototypes, text_encoder, backbone, split_dir]
     check_output(model, inputs=inputs, force=force, may_replace=is_model)
-    dataset = load(
-        data,
-        features=features,
-        split_dir=split_dir,
-        prototypes=options.read_descriptions(prototypes, text_encoder) if prototypes else None,
-        unseen_classes=unseen_classes,
-    )
+    described = options.read_descriptions(prototypes, text_encoder, variant, quiet) if prototypes else None
+    photos = None
+    if backbone is None:
+        _refuse_image_options(data, classes)
+        dataset = load(
+            data,
+            features=features,
+            split_dir=split_dir,
+            prototypes=described,
+            unseen_classes=unseen_classes,
+        )
+    else:
+        photos = _load_images(
+            data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
+        )
+        dataset = photos.dataset
     fitted, card = train(dataset, method, gamma=gamma, verbose=not quiet)
+    if photos is not None:
+        card = _complete(fitted, card, photos)
     save(fitted, model, card=card.to_json())
     click.echo(json.dumps(card.to_json(), indent=2) if as_json else format_card(card))
     click.echo(f"wrote {model}", err=True)
+
+
+def _load_images(
+    folder: str,
+    backbone: str,
+    text_encoder: str | None,
+    variant: str | None,
+    described: Prototypes | None,
+    classes: str | None,
+    templates: tuple[str, ...],
+    unseen_classes: tuple[str, ...] | None,
+    quiet: bool,
+) -> ImageFolder:
+    """Return the data set of a folder of images; what could not be read is said."""
+    from unseen.cli._warnings import warnings_as_lines
+    from unseen.encoders.descriptions import read_classes, read_templates
+    from unseen.encoders.folder import load_image_folder
+
+    further = read_classes(classes) if classes else {}
+    encoder = options.open_encoder(text_encoder, variant, quiet) if text_encoder and not described else None
+    with warnings_as_lines():
+        photos = load_image_folder(
+            folder,
+            options.open_backbone(backbone, variant),
+            encoder,
+            prototypes=described,
+            classes=further,
+            templates=read_templates(templates),
+            unseen_classes=unseen_classes,
+            quiet=quiet,
+        )
+    for name, reason in photos.unreadable.items():
+        click.echo(f"could not read {name}: {reason}", err=True)
+    return photos
+
+
+def _complete(fitted: GZSLClassifierCV, card: Card, photos: ImageFolder) -> Card:
+    """Add the only unseen class, if there is one, and say which text encoder made the prototypes."""
+    classes = dict(card.classes)
+    if photos.late is not None:
+        fitted.add_classes(photos.late)
+        classes["unseen"] = [*classes["unseen"], *photos.late.index.tolist()]
+    return replace(card, classes=classes, text_encoder=photos.text_encoder)
+
+
+def _refuse_image_options(data: str, classes: str | None) -> None:
+    """Say what a folder of images needs, and which option is only for one."""
+    from unseen.encoders.folder import is_image_folder
+
+    if is_image_folder(data):
+        raise UnseenError(
+            f"{data} is a folder of images. Name the networks that make features of them and prototypes of "
+            "the class names: --backbone REF --encoder REF."
+        )
+    if classes is not None:
+        raise UnseenError("--classes names classes for a folder of images, which also needs --backbone.")

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from unseen.cli._warnings import warnings_as_lines
 from unseen.methods import METHODS, method_name
 
 if TYPE_CHECKING:
     from unseen.datasets.prototypes import Prototypes
     from unseen.encoders.backbone import Backbone
+    from unseen.encoders.text import TextEncoder
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -97,8 +99,25 @@ text_encoder = click.option(
     metavar="REF",
     help="Text encoder for descriptions in words: ONNX file, folder, or hf:owner/name.",
 )
+encoder = click.option(
+    "--encoder",
+    "--text-encoder",
+    "text_encoder",
+    required=True,
+    metavar="REF",
+    help="Text encoder: ONNX file, folder, or hf:owner/name.",
+)
 variant = click.option(
     "--variant", metavar="NAME", help="Variant of the ONNX file, such as quantized or fp16."
+)
+template = click.option(
+    "--template",
+    "templates",
+    multiple=True,
+    default=["a photo of a {}."],
+    show_default=True,
+    metavar="TEXT",
+    help="Sentence with {} for the class name, or a text file of them. Several are averaged.",
 )
 
 
@@ -107,10 +126,16 @@ def read_descriptions(
 ) -> Prototypes:
     """Return the class descriptions in the files of ``--prototypes``."""
     from unseen.datasets.prototypes import read_sources
+
+    with warnings_as_lines():
+        return read_sources(files, open_encoder(text_encoder, variant, quiet) if text_encoder else None)
+
+
+def open_encoder(reference: str, variant: str | None = None, quiet: bool = True) -> TextEncoder:
+    """Return the text encoder of ``--encoder``."""
     from unseen.encoders.text import TextEncoder
 
-    encoder = TextEncoder(text_encoder, variant=variant, quiet=quiet) if text_encoder else None
-    return read_sources(files, encoder)
+    return TextEncoder(reference, variant=_variant_of(reference, variant), quiet=quiet)
 
 
 def backbone(help: str, *, required: bool = False) -> Option:
@@ -122,7 +147,12 @@ def open_backbone(reference: str, variant: str | None = None) -> Backbone:
     """Return the image network of ``--backbone``."""
     from unseen.encoders.backbone import Backbone
 
-    return Backbone(reference, variant=variant)
+    return Backbone(reference, variant=_variant_of(reference, variant))
+
+
+def _variant_of(reference: str, variant: str | None) -> str | None:
+    """Return ``--variant`` for a folder or a repository; beside those, it may not concern a single file."""
+    return None if Path(reference).is_file() else variant
 
 
 # ---- methods ------------------------------------------------------------------------------------------

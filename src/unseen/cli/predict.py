@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,13 +17,15 @@ from unseen.cli import options
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
+    from unseen.encoders.backbone import Backbone
     from unseen.models.prediction import Samples, Table
 
 
 @click.command(epilog=options.example("unseen predict birds.model birds.npz --top 2 --out predictions.csv"))
 @click.argument("model", type=options.FILE)
 @click.argument("samples", metavar="FEATURES|IMAGES")
-@options.backbone("Image network that the model's features come from: predict the classes of images.")
+@options.backbone("Image network for IMAGES. [default: the one named in the model]")
+@options.variant
 @click.option(
     "--top", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Classes per sample."
 )
@@ -35,6 +37,7 @@ def command(
     model: Path,
     samples: str,
     backbone: str | None,
+    variant: str | None,
     top: int,
     out: Path | None,
     features: str,
@@ -43,18 +46,19 @@ def command(
 ) -> None:
     """Predict the class of every sample, among seen and unseen classes.
 
-    FEATURES is a .npy file, a .npz file with X, or a data set; files larger than memory are streamed. With
-    --backbone it is a folder of IMAGES, or a list file with one path per line. Each sample gets its best
-    classes with their scores, and whether they are seen or unseen.
+    FEATURES is a .npy file, a .npz file with X, or a data set; files larger than memory are streamed. They
+    must come from the encoder that the model was fitted with. IMAGES is a folder, or a list file (.txt) with
+    one path per line. Each sample gets its best classes with their scores, and whether they are seen or
+    unseen.
     """
     from unseen._core.progress import progress
-    from unseen.models.io import load
+    from unseen.models.io import load, read_card
     from unseen.models.prediction import predict_tables
 
     _check_out(out, [model, samples, backbone], force)
-    fitted = load(model)
+    fitted, encoder = load(model), read_card(model).get("encoder")
     kinds: Counter[str] = Counter()
-    with _open(samples, features, backbone, quiet) as opened:
+    with _open(samples, features, backbone, variant, encoder, quiet) as opened:
         n = opened.shape[0]
         with progress(n, "Predicting", unit="samples", quiet=quiet) as advance:
 
@@ -79,21 +83,57 @@ def _check_out(out: Path | None, inputs: list[str | Path | None], force: bool) -
 
 
 @contextmanager
-def _open(source: str, features: str, backbone: str | None, quiet: bool) -> Iterator[Samples]:
+def _open(
+    source: str,
+    features: str,
+    backbone: str | None,
+    variant: str | None,
+    encoder: Mapping[str, object] | None,
+    quiet: bool,
+) -> Iterator[Samples]:
     """Give the samples of a feature file; those of images are extracted to a temporary one first."""
+    from unseen.datasets.features import check_same_encoder, read_encoder_card
     from unseen.models.prediction import open_samples
 
-    if backbone is None:
+    if backbone is None and not _are_images(source):
+        check_same_encoder(read_encoder_card(source), encoder, source)
         yield open_samples(source, features)
         return
     from unseen.encoders.extraction import extract
 
-    network = options.open_backbone(backbone)
+    network = _open_network(source, backbone, variant, encoder)
     with TemporaryDirectory(prefix="unseen-") as folder:
         done = extract(source, network, Path(folder, "features.npz"), quiet=quiet)
         for name, reason in done.unreadable.items():
             click.echo(f"could not read {name}: {reason}", err=True)
         yield open_samples(done.out)
+
+
+def _are_images(source: str) -> bool:
+    from unseen.encoders.folder import is_image_folder
+
+    return Path(source).suffix == ".txt" or is_image_folder(source)
+
+
+def _open_network(
+    source: str, backbone: str | None, variant: str | None, encoder: Mapping[str, object] | None
+) -> Backbone:
+    """Return the network of ``--backbone`` or of the model; its preprocessing is that of the training."""
+    from unseen.datasets.features import check_same_encoder
+    from unseen.encoders.backbone import reopen_backbone, use_stored_preprocessing
+
+    if backbone is None and encoder is None:
+        raise UnseenError(
+            f"{source} holds images, and the model does not say which backbone its features come from. "
+            "Give it with --backbone."
+        )
+    if backbone is None and encoder is not None:
+        return reopen_backbone(encoder)
+    network = options.open_backbone(str(backbone), variant)
+    if encoder is not None:
+        check_same_encoder(network.describe(), encoder, str(backbone))
+        use_stored_preprocessing(network, encoder)
+    return network
 
 
 def _write(tables: Iterator[Table], out: Path | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -51,6 +51,8 @@ class ZeroShotDataset:
         What a complete data set would need, in words for the user.
     notes : tuple of str
         What a user should know about the files.
+    encoder : mapping, optional
+        Which encoder made the features, where the files say so (see ``unseen.datasets.features``).
     truth : object, optional
         What generated the data, where that is known.
 
@@ -79,6 +81,7 @@ class ZeroShotDataset:
     files: tuple[Path, ...] = ()
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    encoder: Mapping[str, object] | None = field(default=None, repr=False)
     truth: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -26,6 +26,7 @@ class EncoderCard(TypedDict, total=False):
     name: str  # as the user gave it: a path, hf:owner/name, or the class of a callable
     file: str  # the ONNX file in a folder or repository
     revision: str | None  # commit hash of a repository
+    variant: str | None
     input: str
     layout: str
     pooling: str

@@ -14,6 +14,7 @@ from unseen._core.csv_files import read_csv
 from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import map_npy, read_npz, text_array
 from unseen.datasets.dataset import Indices, ZeroShotDataset, as_features
+from unseen.datasets.features import read_encoder_card
 from unseen.datasets.prototypes import read_prototypes
 from unseen.errors import UnseenError
 
@@ -39,9 +40,10 @@ def load_npz(
     path: Path, *, prototypes: Any = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in an ``.npz`` with ``X``, ``y``, ``prototypes`` and optional names and split."""
-    content = read_npz(path, (*ESSENTIAL, *OPTIONAL))
+    content: dict[str, Any] = {**read_npz(path, (*ESSENTIAL, *OPTIONAL))}
     if not set(ESSENTIAL) & set(content):
         raise UnseenError(f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three.")
+    content["encoder"] = read_encoder_card(path)
     return _assemble(path.stem, content, (path,), prototypes, unseen_classes)
 
 
@@ -49,7 +51,7 @@ def load_folder(
     path: Path, *, prototypes: Any = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``."""
-    content: dict[str, Any] = {}
+    content: dict[str, Any] = {"encoder": read_encoder_card(path)}
     if (path / "features.npy").exists():
         content["X"] = map_npy(path / "features.npy")
     if (path / "labels.csv").exists():
@@ -117,6 +119,7 @@ def _assemble(
         sample_names=None if sample_names is None else np.asarray(sample_names).astype(str),
         files=files if table is None or hasattr(table, "columns") else (*files, Path(table)),
         missing=tuple(_missing(content, S)),
+        encoder=content["encoder"],
     )
 
 

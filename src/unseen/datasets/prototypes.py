@@ -15,6 +15,7 @@ from unseen._core.arrays import as_array
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.csv_files import read_csv
 from unseen._core.labels import label_positions
+from unseen._core.npz import read_npz
 from unseen._core.scaling import scale_rows
 from unseen.errors import UnseenError, did_you_mean
 
@@ -150,23 +151,27 @@ def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:
 
 
 def read_sources(files: Sequence[str | PathLike[str]], encoder: Encoder | None = None) -> Prototypes:
-    """Return the class descriptions in CSV files, several side by side (see ``combine``).
+    """Return the class descriptions in files, several side by side (see ``combine``).
 
-    A file has a header, the class name in the first column, and then one column per attribute; or one
-    column of words for the encoder, where a class may have several lines.
+    A CSV has a header, the class name in the first column, and then one column per attribute; or one
+    column of words for the encoder, where a class may have several lines. An ``.npz`` has ``prototypes``
+    and ``class_names``.
     """
     return combine([_read_source(Path(file), encoder) for file in files])
 
 
 def _read_source(file: Path, encoder: Encoder | None) -> Prototypes:
+    if file.suffix == ".npz":
+        labels, attributes, S = _read_npz_prototypes(file)
+        return Prototypes(np.array(labels), attributes, S)
     header, rows = read_csv(file)
     if len(header) != 2 or all(_is_number(text) for _, text in rows):
         names, columns, values = read_prototypes(file)
         return Prototypes(np.array(names), columns, values)
     if encoder is None:
         raise UnseenError(
-            f"{file} describes classes in words. Give a text encoder in ONNX format "
-            "(--text-encoder FILE.onnx)."
+            f"{file} describes classes in words. Give a text encoder with --encoder: an ONNX file, a folder "
+            "in Hugging Face layout, or hf:owner/name."
         )
     texts: dict[str, list[str]] = {}
     for name, text in rows:
@@ -183,9 +188,14 @@ def _is_number(text: str) -> bool:
 
 
 def read_prototypes(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray]:
-    """Return (class names, attribute names, prototypes) of a CSV with the class name in the first column."""
+    """Return (class names, attribute names, prototypes) of a CSV with the class name in the first column.
+
+    Or of an ``.npz``, as ``unseen describe`` writes it.
+    """
     if not path.exists():
         raise UnseenError(f"{path} is missing, expected one line per class: its name, then its attributes.")
+    if path.suffix == ".npz":
+        return _read_npz_prototypes(path)
     header, rows = read_csv(path)
     S = np.empty((len(rows), len(header) - 1))
     for number, row in enumerate(rows):
@@ -196,3 +206,18 @@ def read_prototypes(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], Float
                 place = f"{path}, line {number + 2}, column {header[column + 1]!r}"
                 raise UnseenError(f"{place} is {text!r}, expected a number.") from None
     return tuple(row[0].strip() for row in rows), tuple(header[1:]), S
+
+
+def _read_npz_prototypes(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray]:
+    """Return (class names, attribute names, prototypes) of an ``.npz``."""
+    content = read_npz(path, ["prototypes", "class_names", "attribute_names"])
+    S, names = content.get("prototypes"), content.get("class_names")
+    if S is None or names is None:
+        raise UnseenError(f"{path} describes no classes, expected the arrays prototypes and class_names.")
+    if S.ndim != 2 or S.dtype.kind not in "fiub" or names.shape != (len(S),):
+        raise UnseenError(
+            f"{path} has prototypes of shape {S.shape} and {names.size} class names, expected one row of "
+            "numbers per class."
+        )
+    columns = content.get("attribute_names", np.arange(S.shape[1]))
+    return tuple(map(str, names)), tuple(map(str, columns.ravel())), S.astype(np.float64)

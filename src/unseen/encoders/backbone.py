@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Protocol, cast, runtime_checkable
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from unseen._core.arrays import as_array, torch_of
 from unseen._core.blocks import FloatArray
-from unseen.datasets.features import EncoderCard
+from unseen.datasets.features import EncoderCard, check_same_encoder, describe_encoder
 from unseen.encoders._onnx import (
     Node,
     Session,
@@ -24,8 +25,15 @@ from unseen.encoders._onnx import (
     sha256_of,
     signature,
 )
-from unseen.encoders.preprocessing import Floats, Preprocessing, from_open_clip, from_timm, read_preprocessing
-from unseen.encoders.references import ModelFiles, Reference, find_model
+from unseen.encoders.preprocessing import (
+    Floats,
+    Preprocessing,
+    from_card,
+    from_open_clip,
+    from_timm,
+    read_preprocessing,
+)
+from unseen.encoders.references import HUB_PREFIX, ModelFiles, Reference, find_model
 from unseen.errors import UnseenError
 
 CHANNEL_AXIS = {"NCHW": 1, "NHWC": 3}
@@ -75,6 +83,55 @@ def open_backbone(
             f"Got a backbone of type {type(backbone).__name__}, expected a path, hf:owner/name or a callable."
         )
     return CallableBackbone(backbone, size)
+
+
+def reopen_backbone(card: Mapping[str, object], *, threads: int | None = None) -> Backbone:
+    """Return the backbone that made the features of a model, by the name that is stored with them.
+
+    Parameters
+    ----------
+    card : mapping
+        See ``unseen.datasets.features.EncoderCard``.
+    threads : int, optional
+        Threads of ONNX Runtime.
+    """
+    reference = _stored_reference(card)
+    network = Backbone(
+        reference,
+        variant=_text(card, "variant"),
+        input=_text(card, "input"),
+        output=_text(card, "output"),
+        layout=_text(card, "layout"),
+        threads=threads,
+    )
+    check_same_encoder(network.describe(), card, reference)
+    use_stored_preprocessing(network, card)
+    return network
+
+
+def use_stored_preprocessing(network: Backbone, card: Mapping[str, object]) -> None:
+    """Make a network see images as those that the stored features were made of."""
+    stored = card.get("preprocessing")
+    if isinstance(stored, Mapping):
+        network.preprocessing = from_card(stored)
+
+
+def _stored_reference(card: Mapping[str, object]) -> str:
+    """Return how to open the stored encoder again: a repository at its commit, a file where it was."""
+    name = str(card.get("name"))
+    if name.startswith(HUB_PREFIX):
+        return name.partition("@")[0] + (f"@{card['revision']}" if card.get("revision") else "")
+    if not Path(name).exists():
+        raise UnseenError(
+            f"The model takes features of {describe_encoder(card)}, which is not here. Give it with "
+            "--backbone, or features instead of images."
+        )
+    return name
+
+
+def _text(card: Mapping[str, object], name: str) -> str | None:
+    value = card.get(name)
+    return value if isinstance(value, str) else None
 
 
 class Backbone:
@@ -154,6 +211,7 @@ class Backbone:
             "name": self.files.name,
             "file": self.file.name,
             "revision": self.files.revision,
+            "variant": self.files.variant,
             "sha256": sha256_of(self.file),
             "input": self.input,
             "output": self.output,

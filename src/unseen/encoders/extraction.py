@@ -15,16 +15,18 @@ import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from unseen._core.blocks import IndexArray
+from unseen._core.blocks import IndexArray, row_blocks
 from unseen._core.files import atomic_path
+from unseen._core.npz import Member, read_npz
 from unseen._core.progress import progress
-from unseen.datasets.features import ENCODER_FILE, ENCODER_KEY, EncoderCard, encoder_array
+from unseen.datasets.features import ENCODER_FILE, ENCODER_KEY, EncoderCard, encoder_array, read_encoder_card
 from unseen.encoders._parts import Parts, stored_names
 from unseen.encoders.backbone import ImageEncoder, open_backbone
 from unseen.encoders.images import ImageFiles, find_images, refuse_bombs
@@ -146,6 +148,7 @@ class Extraction:
     n_resumed: int = 0
     images_per_second: float = 0.0
     unreadable: dict[str, str] = field(default_factory=dict)  # name -> reason
+    stamps: list[str] | None = field(default=None, repr=False)  # identities of the images, for reuse
 
 
 def extract(
@@ -157,6 +160,7 @@ def extract(
     threads: int | None = None,
     strict: bool = False,
     quiet: bool = True,
+    reuse: bool = False,
 ) -> Extraction:
     """Write the features of all images of ``source`` to ``out``; continue what was interrupted.
 
@@ -177,6 +181,9 @@ def extract(
         Stop at the first image that cannot be read, instead of leaving it out.
     quiet : bool
         Show no progress.
+    reuse : bool
+        Take features from ``out``, where an earlier extraction by the same backbone wrote them, of images
+        that have not changed since.
     """
     out, images = Path(out), find_images(source)
     backbone = open_backbone(backbone, threads=threads)
@@ -192,14 +199,22 @@ def extract(
         result.unreadable[name] = one_line(error)
 
     out.parent.mkdir(parents=True, exist_ok=True)
+    stored = _read_stored(out, card) if reuse else None
+    if stored is not None and stored.stamps == names:
+        result.shape, result.n_resumed = stored.shape, len(names)
+        return result
     with refuse_bombs(), Parts(_parts_folder(out), card) as parts:
+        if stored is not None:
+            stored.copy_rows(parts, set(names))
         todo = [i for i, name in enumerate(names) if name not in parts]
         result.n_resumed = len(names) - len(todo)
         files = [images.path(i) for i in todo]
         stream = stream_features(files, backbone, preprocessing, on_error=leave_out, threads=threads)
         for positions, rows in _with_progress(stream, len(todo), result, quiet):
             parts.add([names[todo[i]] for i in positions], rows)
-    _write(images, [i for i, name in enumerate(names) if name in parts], names, parts, result)
+    kept = [i for i, name in enumerate(names) if name in parts]
+    result.stamps = [names[i] for i in kept] if reuse else None
+    _write(images, kept, names, parts, result)
     parts.remove()
     return result
 
@@ -225,6 +240,47 @@ def _with_progress(
             advance(len(positions), f"{result.images_per_second:.1f} images/s")
 
 
+# ---- features of an earlier extraction ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Features in an ``.npz``, and the identities of the images that they belong to."""
+
+    X: Member
+    stamps: list[str]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.X.shape[1]
+
+    def copy_rows(self, parts: Parts, wanted: set[str]) -> None:
+        """Add the rows of the images that are still wanted."""
+        slices = list(row_blocks(self.shape[0]))
+        for block, rows in zip(slices, self.X.blocks(slices)):
+            names = self.stamps[block]
+            kept = [i for i, name in enumerate(names) if name in wanted and name not in parts]
+            parts.add([names[i] for i in kept], rows[kept])
+        parts.flush()
+
+
+def is_cache(path: Path) -> bool:
+    """Return whether an extraction that can be reused wrote this file."""
+    with suppress(UnseenError, OSError):
+        return Member.find(path, "stamps") is not None
+    return False
+
+
+def _read_stored(out: Path, card: EncoderCard) -> _Stored | None:
+    """Return what an earlier extraction left in ``out``; None if another encoder made it."""
+    with suppress(UnseenError):
+        if out.is_file() and read_encoder_card(out) == json.loads(json.dumps(card)):
+            stamps, X = read_npz(out, ["stamps"]).get("stamps"), Member.find(out, "X")
+            if stamps is not None and X is not None and X.dtype == np.float32 and len(stamps) == X.shape[0]:
+                return _Stored(X, stamps.tolist())
+    return None
+
+
 # ---- features to files -----------------------------------------------------------------------------
 
 
@@ -247,6 +303,8 @@ def _write_npz(
     result: Extraction, rows: Iterable[Floats], files: Sequence[str], y: IndexArray | None
 ) -> None:
     arrays = {"files": np.array(files), ENCODER_KEY: encoder_array(result.encoder)}
+    if result.stamps is not None:
+        arrays["stamps"] = np.array(result.stamps)
     if y is not None:
         arrays |= {"y": y.astype(np.int64), "class_names": np.array(result.class_names)}
     with atomic_path(result.out) as path, zipfile.ZipFile(path, "w") as archive:

@@ -70,7 +70,7 @@ def _download(hub: ModuleType, reference: str, kind: Kind, variant: str | None) 
             raise UnseenError(f"{reference} changed while it was downloaded. Run the same command again.")
         folder = here
     assert folder is not None
-    return ModelFiles(reference, folder / model, folder, info.sha)
+    return ModelFiles(reference, folder / model, folder, info.sha, variant)
 
 
 def _needed(listed: Mapping[str, object], model: str, kind: Kind) -> list[str]:
@@ -92,7 +92,8 @@ def _from_cache(
             f"{reference} is not in the cache and {why}. Run it once with network access, or download the "
             "repository elsewhere and give its folder."
         ) from reason
-    return ModelFiles(reference, folder / choose_onnx(names, kind, variant, reference), folder, folder.name)
+    model = choose_onnx(names, kind, variant, reference)
+    return ModelFiles(reference, folder / model, folder, folder.name, variant)
 
 
 def _cached_snapshot(hub: ModuleType, reference: str) -> Path | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unseen.encoders.images import load_pillow, open_image
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, did_you_mean, one_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -296,3 +296,15 @@ def _resample(value: object, where: str) -> str:
     if name not in RESAMPLE:
         raise UnseenError(f"{where} resamples by {value!r}, expected one of {', '.join(RESAMPLE)}.")
     return name
+
+
+def from_card(stored: Mapping[str, object]) -> Preprocessing:
+    """Return the preprocessing that a features file or a model stores, checked like one of the user."""
+    known = {field.name: stored[field.name] for field in fields(Preprocessing) if field.name in stored}
+    for name in ("mean", "std"):
+        if name in known:
+            known[name] = _triple(known[name], name, "The stored preprocessing")
+    try:
+        return Preprocessing(**known)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise UnseenError(f"The stored preprocessing cannot be used: {one_line(error)}") from error

@@ -47,12 +47,15 @@ class ModelFiles:
         Where configuration and tokenizer are.
     revision : str, optional
         Commit hash, for a repository of the hub.
+    variant : str, optional
+        The variant that was asked for.
     """
 
     name: str
     model: Path
     folder: Path
     revision: str | None = None
+    variant: str | None = None
 
     def config(self, name: str) -> Config:
         """Return the JSON object in a configuration file; an empty one where the file is absent."""
@@ -89,7 +92,7 @@ def find_model(reference: Reference, kind: Kind, variant: str | None = None) -> 
     if not path.is_dir():
         return _bare_file(path, variant)
     names = [file.relative_to(path).as_posix() for file in _onnx_files(path)]
-    return ModelFiles(text, path / choose_onnx(names, kind, variant, text), path)
+    return ModelFiles(text, path / choose_onnx(names, kind, variant, text), path, variant=variant)
 
 
 def _bare_file(path: Path, variant: str | None) -> ModelFiles:

@@ -154,6 +154,7 @@ class TextEncoder:
             "name": self.files.name,
             "file": self.file.name,
             "revision": self.files.revision,
+            "variant": self.files.variant,
             "sha256": sha256_of(self.file),
             "output": self.output,
             "pooling": self.pooling or "mean",

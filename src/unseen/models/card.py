@@ -51,10 +51,12 @@ class Card:
     retention: float
     expected: Expected
     written_by: str
+    encoder: Mapping[str, object] | None = None  # which image encoder made the features
+    text_encoder: Mapping[str, object] | None = None  # which text encoder made the prototypes
 
     def to_json(self) -> dict[str, Any]:
-        """Return the card as JSON values."""
-        return asdict(self)
+        """Return the card as JSON values, without what is not known."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:

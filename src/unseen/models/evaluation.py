@@ -13,6 +13,7 @@ from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.labels import label_positions
 from unseen._core.rows import choose_rows
 from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets.features import check_same_encoder
 from unseen.errors import UnseenError
 from unseen.metrics import accuracy, harmonic_mean
 from unseen.models.io import Model
@@ -113,6 +114,7 @@ def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None
     >>> [result.name for result in evaluate(model, digits).classes if result.kind == "unseen"]
     ['3', '4', '6']
     """
+    check_same_encoder(data.encoder, (card or {}).get("encoder"), data.name)
     check_width(model, data.X.shape[1], data.name)
     names = np.array(data.class_names)[data.y].astype(str)
     rows = _test_samples(data)

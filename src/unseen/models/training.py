@@ -96,4 +96,5 @@ def describe_model(
         retention=model.retention_,
         expected=expect(model),
         written_by=f"unseen {__version__}",
+        encoder=data.encoder,
     )

@@ -1,0 +1,67 @@
+"""``unseen describe``: class names or sentences to prototypes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from unseen._core.files import check_output
+from unseen.cli import options
+from unseen.cli._warnings import warnings_as_lines
+from unseen.errors import UnseenError
+
+
+@click.command(
+    epilog=options.example(
+        "unseen describe names.txt --encoder all-MiniLM-L6-v2 \\",
+        "    --template 'a photo of a {}.' --out prototypes.csv",
+    )
+)
+@click.argument("classes")
+@options.encoder
+@options.variant
+@options.template
+@click.option("--column", metavar="NAME", help="Column of the class names in a CSV. [default: class]")
+@click.option(
+    "--attributes",
+    multiple=True,
+    type=options.FILE,
+    metavar="FILE.csv",
+    help="Attributes of the same classes, to stand beside the embeddings.",
+)
+@options.out("FILE.csv or FILE.npz.", required=True)
+@options.quiet
+@options.force
+def command(
+    classes: str,
+    text_encoder: str,
+    variant: str | None,
+    templates: tuple[str, ...],
+    column: str | None,
+    attributes: tuple[Path, ...],
+    out: Path,
+    quiet: bool,
+    force: bool,
+) -> None:
+    """Turn class names or descriptions into prototypes with a text encoder.
+
+    CLASSES is a text file with one name per line, a CSV with the columns class and description (several
+    lines per class are averaged), a folder with one subfolder per class, or names separated by commas. A
+    name goes into every template, and the unit embeddings are averaged. Leading numbers and underscores in
+    names are left out of the sentences.
+    """
+    from unseen.encoders.descriptions import describe_classes, read_classes, read_templates, write_prototypes
+
+    if out.suffix not in (".csv", ".npz"):
+        raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv or .npz.")
+    check_output(out, inputs=[classes, text_encoder, *attributes], force=force)
+    named, sentences = read_classes(classes, column), read_templates(templates)
+    encoder = options.open_encoder(text_encoder, variant, quiet)
+    with warnings_as_lines():
+        found = describe_classes(named, encoder, templates=sentences, attributes=attributes)
+    write_prototypes(out, found, encoder.describe())
+    n_texts = sum(len(said) or len(sentences) for said in named.values())
+    click.echo(
+        f"wrote {out}: {len(found)} classes, {n_texts} texts, {found.values.shape[1]} numbers each", err=True
+    )

@@ -1,0 +1,201 @@
+"""From class names and sentences to prototypes: who is named where, templates, and the file to write."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from unseen._core.csv_files import read_csv
+from unseen._core.files import atomic_path, write_npz
+from unseen.datasets.features import EncoderCard, encoder_array
+from unseen.datasets.prototypes import Prototypes, combine, read_sources
+from unseen.encoders.text import TextEmbedder
+from unseen.errors import UnseenError, did_you_mean
+
+TEMPLATE = "a photo of a {}."
+# headers of a column of class names
+CLASS_COLUMNS = ("class", "classes", "class_name", "label", "name")
+Texts = Mapping[str, Sequence[str]]  # class -> its descriptions; none where only the name is known
+
+
+# ---- who is named where ----------------------------------------------------------------------------
+
+
+def read_classes(source: str | PathLike[str], column: str | None = None) -> dict[str, list[str]]:
+    """Return the classes of a list, a table or an image folder, each with its descriptions, if it has any.
+
+    Parameters
+    ----------
+    source : str or path
+        A folder whose subfolders are classes; a text file with one name per line; a CSV with a column of
+        names and perhaps a column ``description``, where a class may have several lines; or names
+        separated by commas.
+    column : str, optional
+        The column of names in a CSV. By default ``class``, or else the first of one or two columns.
+    """
+    path = Path(source)
+    if path.is_dir():
+        names = sorted(entry.name for entry in path.iterdir() if entry.is_dir() and entry.name[0] != ".")
+        return _once(names, str(path))
+    if path.is_file():
+        return _read_table(path, column) if path.suffix == ".csv" else _once(_read_lines(path), str(path))
+    if "," in str(source):
+        return _once([name.strip() for name in str(source).split(",")], "The list")
+    raise UnseenError(
+        f"There is no file or folder {str(source)!r}. Give a list of class names, a CSV, or an image folder."
+    )
+
+
+def _once(names: Iterable[str], where: str) -> dict[str, list[str]]:
+    """Return the names as classes without descriptions; each must be there once."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if not name:
+            raise UnseenError(f"{where} has an empty class name.")
+        if name in found:
+            raise UnseenError(f"{where} names the class {name!r} twice. Name it once.")
+        found[name] = []
+    if not found:
+        raise UnseenError(f"{where} names no class.")
+    return found
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnseenError(f"{str(path)!r} is not a text file. Write one class name per line.") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _read_table(path: Path, column: str | None) -> dict[str, list[str]]:
+    lines = _read_lines(path)
+    if column is None and not any("," in line for line in lines):  # one column, header or not
+        has_header = bool(lines) and lines[0].lower() in CLASS_COLUMNS
+        return _once(lines[has_header:], str(path))
+    header, rows = read_csv(path)
+    place = _find_column(header, column, path)
+    words = _description_column(header, place)
+    if words is None:
+        return _once(list(dict.fromkeys(row[place].strip() for row in rows)), str(path))
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row[place].strip(), []).append(row[words].strip())
+    return found
+
+
+def _find_column(header: Sequence[str], column: str | None, path: Path) -> int:
+    if column is None:
+        known = [name for name in header if name.lower() in CLASS_COLUMNS]
+        if not known and len(header) > 2:
+            raise UnseenError(
+                f"{path} has the columns {', '.join(header)}. Name that of the classes: --column."
+            )
+        return header.index(known[0]) if known else 0
+    if column not in header:
+        near = did_you_mean(column, header)
+        raise UnseenError(f"{path} has no column {column!r}, only {', '.join(header)}.{near}")
+    return list(header).index(column)
+
+
+def _description_column(header: Sequence[str], place: int) -> int | None:
+    named = [i for i, name in enumerate(header) if name.lower() in ("description", "text")]
+    if named:
+        return named[0]
+    return 1 - place if len(header) == 2 else None
+
+
+# ---- from words to prototypes ----------------------------------------------------------------------
+
+
+def spoken_name(name: str) -> str:
+    """Return a class name as it is said in a sentence: without number, underscores and plus signs.
+
+    >>> spoken_name("002.Laysan_Albatross"), spoken_name("grizzly+bear"), spoken_name("747-400")
+    ('Laysan Albatross', 'grizzly bear', '747-400')
+    """
+    words = re.sub(r"^\d+[._ ]+(?=\D)", "", name)
+    return " ".join(re.split(r"[_+\s]+", words)).strip() or name
+
+
+def fill_templates(classes: Texts, templates: Sequence[str] = (TEMPLATE,)) -> dict[str, list[str]]:
+    """Return the sentences of every class: its descriptions, or its name in each template.
+
+    >>> fill_templates({"blue_jay": [], "owl": ["a bird of the night"]}, ["a photo of a {}.", "a {}"])
+    {'blue_jay': ['a photo of a blue jay.', 'a blue jay'], 'owl': ['a bird of the night']}
+    """
+    for template in templates:
+        if template.count("{}") != 1:
+            raise UnseenError(f"The template {template!r} must have {{}} once, where the class name goes.")
+    if not templates:
+        raise UnseenError(f"There is no template. Give one, such as {TEMPLATE!r}.")
+    return {
+        name: list(said) or [template.replace("{}", spoken_name(name)) for template in templates]
+        for name, said in classes.items()
+    }
+
+
+def read_templates(given: Sequence[str]) -> list[str]:
+    """Return templates, where the name of a text file stands for its lines."""
+    found: list[str] = []
+    for text in given:
+        path = Path(text)
+        found += _read_lines(path) if "{}" not in text and path.is_file() else [text]
+    return found
+
+
+def describe_classes(
+    classes: Texts,
+    encoder: TextEmbedder,
+    *,
+    templates: Sequence[str] = (TEMPLATE,),
+    attributes: Sequence[str | PathLike[str]] = (),
+) -> Prototypes:
+    """Return one prototype per class from its name or its descriptions, and perhaps attributes beside it.
+
+    Parameters
+    ----------
+    classes : mapping from class name to descriptions
+        A class without descriptions is described by its name in the templates.
+    encoder : callable
+        See ``unseen.encoders.text.open_text_encoder``.
+    templates : sequence of str
+        Sentences with ``{}`` for the class name. Their unit embeddings are averaged, and the mean is scaled
+        to unit length, as is common for CLIP.
+    attributes : files, optional
+        Further descriptions of the same classes, see ``unseen.datasets.prototypes.combine``.
+
+    Examples
+    --------
+    >>> from unseen.encoders.text import open_text_encoder
+    >>> count = open_text_encoder(lambda texts: [[len(text), text.count("b")] for text in texts])
+    >>> describe_classes({"blue_jay": [], "owl": []}, count).values.round(3)
+    array([[0.999, 0.045],
+           [1.   , 0.   ]])
+    """
+    words = Prototypes.from_text(fill_templates(classes, templates), encoder)
+    return combine([words, *(read_sources([file]) for file in attributes)])
+
+
+def write_prototypes(path: str | PathLike[str], prototypes: Prototypes, encoder: EncoderCard) -> None:
+    """Write prototypes as ``.csv``, or as ``.npz`` together with the encoder that made them."""
+    path = Path(path)
+    if path.suffix == ".npz":
+        write_npz(
+            path,
+            prototypes=prototypes.values,
+            class_names=np.array(prototypes.index, dtype=str),
+            attribute_names=np.array(prototypes.columns),
+            encoder=encoder_array(encoder),
+        )
+        return
+    with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["class", *prototypes.columns])
+        for name, row in zip(prototypes.index, prototypes.values.tolist()):
+            writer.writerow([name, *(f"{value:.9g}" for value in row)])

@@ -1,0 +1,159 @@
+"""From a folder of images and class names to a data set: features cached beside the folder, and reused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets.features import EncoderCard
+from unseen.datasets.prototypes import Prototypes
+from unseen.encoders.backbone import ImageEncoder
+from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
+from unseen.encoders.extraction import Extraction, extract, is_cache
+from unseen.encoders.images import FORMATS
+from unseen.encoders.preprocessing import Floats
+from unseen.encoders.references import Reference
+from unseen.encoders.text import TextEmbedder, open_text_encoder
+from unseen.errors import UnseenError
+
+
+def is_image_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether the path is a folder of class folders with images, or of images."""
+    path = Path(path)
+    if not path.is_dir():
+        return False
+    places = [path, *(entry for entry in path.iterdir() if entry.is_dir())]
+    return any(file.suffix.lower() in FORMATS for place in places for file in place.iterdir())
+
+
+def cache_of(folder: str | os.PathLike[str]) -> Path:
+    """Return where the features of an image folder are cached: beside it.
+
+    >>> cache_of("data/photos").as_posix()
+    'data/photos.features.npz'
+    """
+    folder = Path(os.path.abspath(folder)) if Path(folder).name in ("", "..") else Path(folder)
+    return folder.parent / f"{folder.name}.features.npz"
+
+
+def extract_folder(
+    folder: str | os.PathLike[str],
+    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
+    *,
+    quiet: bool = True,
+) -> Extraction:
+    """Return the features of an image folder from the cache beside it, after extracting what is new there.
+
+    Only images that are new or have changed since are run through the backbone; another backbone or other
+    preprocessing starts afresh.
+    """
+    cache = cache_of(folder)
+    if cache.exists() and not is_cache(cache):
+        raise UnseenError(f"{cache} is where features are cached, but it is another file. Move it away.")
+    return extract(folder, backbone, cache, quiet=quiet, reuse=True)
+
+
+@dataclass(frozen=True)
+class ImageFolder:
+    """A data set made of images, and how it was described.
+
+    Parameters
+    ----------
+    dataset : ZeroShotDataset
+        All classes, or all but ``late``.
+    text_encoder : EncoderCard, optional
+        Which encoder made the prototypes.
+    late : Prototypes, optional
+        The only unseen class: a data set has none or several of them, so it is added to the fitted model.
+    unreadable : mapping from file to reason
+        Images that were left out.
+    """
+
+    dataset: ZeroShotDataset
+    text_encoder: EncoderCard | None = None
+    late: Prototypes | None = None
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_image_folder(
+    folder: str | os.PathLike[str],
+    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
+    encoder: Reference | Callable[[list[str]], object] | TextEmbedder | None = None,
+    *,
+    prototypes: Prototypes | None = None,
+    classes: Mapping[str, Sequence[str]] | Sequence[str] = (),
+    templates: Sequence[str] = (TEMPLATE,),
+    unseen_classes: Sequence[str] | None = None,
+    quiet: bool = True,
+) -> ImageFolder:
+    """Return the data set of a folder of class folders with images, and of the names of further classes.
+
+    Every subfolder is a class, an empty one too. Its prototype is the embedding of its name in the
+    templates, or of its descriptions. Classes without images are unseen.
+
+    Parameters
+    ----------
+    folder : path
+    backbone : str, path or callable
+        Image network, see ``unseen.encoders.backbone.open_backbone``.
+    encoder : str, path or callable, optional
+        Text encoder, see ``unseen.encoders.text.open_text_encoder``; not needed with ``prototypes``.
+    prototypes : Prototypes, optional
+        Descriptions of all classes instead, such as attributes.
+    classes : names, or mapping from name to descriptions
+        Further classes, or descriptions of those that have images.
+    templates : sequence of str
+        Sentences with ``{}`` for the class name; they are averaged.
+    unseen_classes : names, optional
+        Classes to hold out, besides those without images.
+    quiet : bool
+        Show no progress.
+
+    Examples
+    --------
+    Fit, and add the class that a data set could not hold::
+
+        photos = load_image_folder("photos", "hf:org/clip", "hf:org/clip", classes=["okapi"])
+        model, card = train(photos.dataset)
+        if photos.late is not None:
+            model.add_classes(photos.late)
+    """
+    text_encoder = None
+    if prototypes is None:
+        named = {**read_classes(folder), **_as_texts(unseen_classes or ()), **_as_texts(classes)}
+        text_encoder = _open_encoder(encoder, quiet)
+        prototypes = describe_classes(named, text_encoder, templates=templates)
+    done = extract_folder(folder, backbone, quiet=quiet)
+    if not done.class_names:
+        raise UnseenError(f"{folder} has no class folders. Put the images of each class into one of its own.")
+    unseen = {*(set(map(str, prototypes.index)) - set(done.class_names)), *(unseen_classes or ())}
+    late = _rows(prototypes, unseen) if len(unseen) == 1 and unseen.isdisjoint(done.class_names) else None
+    if late is not None:
+        prototypes, unseen = _rows(prototypes, set(done.class_names)), set()
+    dataset = load(done.out, prototypes=prototypes, unseen_classes=tuple(sorted(unseen)) or None)
+    described = None if text_encoder is None else text_encoder.describe()
+    return ImageFolder(replace(dataset, name=Path(folder).name), described, late, done.unreadable)
+
+
+def _as_texts(classes: Mapping[str, Sequence[str]] | Sequence[str]) -> dict[str, Sequence[str]]:
+    return dict(classes) if isinstance(classes, Mapping) else dict.fromkeys(classes, ())
+
+
+def _open_encoder(
+    encoder: Reference | Callable[[list[str]], object] | TextEmbedder | None, quiet: bool
+) -> TextEmbedder:
+    if encoder is None:
+        raise UnseenError(
+            "Classes need a description: give a text encoder for their names (--encoder), or --prototypes."
+        )
+    return open_text_encoder(encoder, quiet=quiet)
+
+
+def _rows(prototypes: Prototypes, names: set[str]) -> Prototypes:
+    kept = np.isin(np.asarray(prototypes.index, dtype=str), list(names))
+    return Prototypes(prototypes.index[kept], prototypes.columns, prototypes.values[kept])
