@@ -27,8 +27,8 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/.dev
 	$(PIP) -e '.[docs]'
 	@touch $@
 
-demo: $(VENV)/.demo ## Compare the methods on the embedded digits data and write a report
-	$(BIN)/unseen bench digits --out $(RUN)
+demo: $(VENV)/.demo ## Compare all methods on the embedded letters and write a report
+	$(BIN)/unseen bench letters --out $(RUN)
 	$(BIN)/unseen report $(RUN) --html $(RUN)/report.html
 
 test: $(VENV)/.dev ## Run the tests, except those marked slow

@@ -34,7 +34,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), s
 
 @pytest.fixture(scope="module")
 def folder(run, tmp_path_factory):
-    """A run folder with four methods on digits, and what the command printed."""
+    """A run folder with four methods on letters, and what the command printed."""
     folder = tmp_path_factory.mktemp("bench")
     done = run("bench", "--methods", QUICK, "--out", folder, "--jobs", 1, "--json")
     assert done.returncode == 0, done.stderr
@@ -61,7 +61,7 @@ def numbers(document):
 
 def test_json_is_one_object_as_documented(folder):
     _, document, _ = folder
-    assert document["dataset"] == "digits"
+    assert document["dataset"] == "letters"
     assert list(document["methods"]) == ["linear-vs", "linear-sv", "eszsl", "sae"]
     for method in document["methods"].values():
         for step in ("none", "calibrated", "calibrated+lambda"):
@@ -111,7 +111,7 @@ def test_status_tells_what_is_there(folder):
     path = folder[0]
     done = call("--status", path)
     assert done.exit_code == 0
-    assert "digits: 4 of 4 runs finished" in done.stdout
+    assert "letters: 4 of 4 runs finished" in done.stdout
     missing = call("--status", path / "nothing")
     assert (missing.exit_code, missing.stdout) == (2, "")
     assert missing.stderr.startswith("error: ")
@@ -170,7 +170,7 @@ def test_every_stored_run_says_what_it_rests_on(folder):
             assert result["grid"]["alpha"]
             assert len(described["checksum"]) == len(described["split_checksum"]) == 16
             assert (described["split_rule"], described["gamma"]) == ("official", "paper")
-            assert run.key == make_run(Experiment.load("digits"), run.method, run.seed).key
+            assert run.key == make_run(Experiment.load("letters"), run.method, run.seed).key
     assert len(runs) == 4
 
 
@@ -231,7 +231,7 @@ def test_a_method_of_ones_own_lies_in_the_working_directory(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "mine:Mine" in done.stdout
-    assert (tmp_path / "runs" / "digits" / FILE_NAME).exists()
+    assert (tmp_path / "runs" / "letters" / FILE_NAME).exists()
 
 
 @pytest.mark.slow
@@ -289,7 +289,7 @@ def test_help_loads_nothing_heavy():
     check = f"{code}; print(sorted({{'numpy', 'joblib', 'rich', 'sqlite3'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stdout.strip().endswith("[]")
-    assert "unseen bench digits" in done.stdout
+    assert "unseen bench letters" in done.stdout
     assert all(name in done.stdout for name in METHODS)
     assert max(map(len, done.stdout.splitlines())) <= 80
 

@@ -65,8 +65,8 @@ def test_fit_prints_its_card_as_json(run, birds, fitted, tmp_path):
 
 def test_fit_takes_embedded_data_by_default(run, tmp_path):
     done = run("fit", "--model", tmp_path / "m", "--method", "linear-vs", "--quiet")
-    assert done.returncode == 0 and "digits" in done.stdout
-    assert load(tmp_path / "m").classes_.tolist() == [str(i) for i in range(10)]
+    assert done.returncode == 0 and "letters" in done.stdout
+    assert load(tmp_path / "m").classes_.tolist() == list("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def test_predict_writes_to_standard_output(run, birds, fitted):

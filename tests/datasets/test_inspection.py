@@ -91,9 +91,9 @@ def test_text_says_what_a_person_wants_to_know():
         assert words in text
 
 
-def test_inspect_has_digits_as_default_and_an_example():
-    assert inspect() == inspect("digits")
-    assert "unseen inspect digits" in inspect("--help")
+def test_inspect_has_letters_as_default_and_an_example():
+    assert inspect() == inspect("letters")
+    assert "unseen inspect letters" in inspect("--help")
 
 
 def test_extracted_features_say_that_descriptions_are_missing(tmp_path):

@@ -45,10 +45,16 @@ def built(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.mark.slow
 def test_the_wheel_holds_code_templates_and_published_numbers(built):
+    assert built["any.whl"].stat().st_size < 1_500_000
     with zipfile.ZipFile(built["any.whl"]) as archive:
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {"unseen", f"unseen-{unseen.__version__}.dist-info"}
-    for needed in ("py.typed", "templates/report/page.html", "benchmark/data/published_scores.csv"):
+    for needed in (
+        "py.typed",
+        "templates/report/page.html",
+        "benchmark/data/published_scores.csv",
+        "datasets/data/letters.npz",
+    ):
         assert f"unseen/{needed}" in names
 
 
@@ -81,7 +87,7 @@ def test_the_wheel_works_in_an_empty_environment_from_another_folder(built, tmp_
     assert call(command, "--version", cwd=elsewhere) == f"unseen, version {unseen.__version__}\n"
     assert "bench" in call(bin_folder / "python", "-m", "unseen", "--help", cwd=elsewhere)
     assert "Linear" in call(
-        command, "bench", "digits", "--methods", "linear-sv", "--out", "run", cwd=elsewhere
+        command, "bench", "letters", "--methods", "linear-sv", "--out", "run", cwd=elsewhere
     )
     call(command, "report", "run", "--html", "report.html", cwd=elsewhere)
     assert (elsewhere / "report.html").stat().st_size > 1e6

@@ -39,9 +39,9 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 
 @click.command(
     epilog=options.example(
-        "unseen bench digits --methods eszsl,lda --out runs/digits",
+        "unseen bench letters --methods eszsl,lda --out runs/letters",
         "unseen bench data/CUB --features res50 --seeds 5 --jobs 2",
-        "unseen bench --status runs/digits",
+        "unseen bench --status runs/letters",
     )
 )
 @click.argument("data", nargs=-1)
@@ -127,9 +127,9 @@ def command(
 ) -> None:
     """Run methods on DATA with the paper's protocol and print the paper's tables.
 
-    DATA is digits (the default), synthetic, an xlsa17 folder, a .npz file or a folder with features.npy;
-    give several to run them all. Every finished run is stored at once in the run folder: the same command
-    again continues where the last one stopped.
+    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file or a folder with
+    features.npy; give several to run them all. Every finished run is stored at once in the run folder: the
+    same command again continues where the last one stopped.
     """
     from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import plan, run_bench

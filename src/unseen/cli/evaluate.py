@@ -19,9 +19,9 @@ from unseen.cli import options
 def command(model: Path, data: str, features: str, split_dir: Path | None, as_json: bool) -> None:
     """Measure a model on labeled data: accuracies, their harmonic mean, hardest classes.
 
-    DATA is a .npz file with X and y, a folder with features.npy and labels.csv, an xlsa17 folder, digits or
-    synthetic. If it has a seen test set, its test samples are used; otherwise all samples. Classes are
-    matched by name, and the model predicts among all of its classes.
+    DATA is a .npz file with X and y, a folder with features.npy and labels.csv, an xlsa17 folder, letters,
+    digits or synthetic. If it has a seen test set, its test samples are used; otherwise all samples. Classes
+    are matched by name, and the model predicts among all of its classes.
     """
     from unseen.models.evaluation import evaluate, evaluation_data, format_evaluation
     from unseen.models.io import load, read_card

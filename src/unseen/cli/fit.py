@@ -72,9 +72,9 @@ def command(
 ) -> None:
     """Fit a classifier of seen and unseen classes, and print its card.
 
-    DATA is digits, synthetic, an xlsa17 folder, a .npz file, or a folder with features.npy. Parameters and
-    calibration are chosen on held-out classes. Then the model is trained on all samples of the seen
-    classes, except those in the data set's own test sets.
+    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, or a folder with
+    features.npy. Parameters and calibration are chosen on held-out classes. Then the model is trained on
+    all samples of the seen classes, except those in the data set's own test sets.
 
     DATA may also be a folder with one subfolder of images per class. Then --backbone makes features of the
     images, which are kept beside the folder, and --encoder makes prototypes of the class names. Classes

@@ -13,7 +13,7 @@ from unseen.cli import options
 @click.command(
     name="inspect",
     epilog=options.example(
-        "unseen inspect digits",
+        "unseen inspect letters",
         "unseen inspect birds.npz --prototypes birds.csv --unseen jay,owl",
         "unseen inspect birds.model",
     ),
@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Describe data or a model: sizes, ranges, classes, splits, what is missing.
 
-    DATA is digits, synthetic, an xlsa17 folder, a .npz file, or a folder with features.npy. MODEL is a file
-    written by unseen fit: its card is shown.
+    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, or a folder with
+    features.npy. MODEL is a file written by unseen fit: its card is shown.
     """
     if Path(data).is_file() and _show_model(Path(data), as_json):
         return

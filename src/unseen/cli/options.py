@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
-DEFAULT_DATA = "digits"
+DEFAULT_DATA = "letters"
 DEFAULT_FEATURES = "res101"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command(epilog="Example: unseen report runs/digits --html digits.html")
+@click.command(epilog="Example: unseen report runs/letters --html letters.html")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--html", type=click.Path(path_type=Path), help="Where to write. [default: RUN/report.html]")
 def command(run: Path, html: Path | None) -> None:

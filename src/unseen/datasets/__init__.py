@@ -27,8 +27,9 @@ class Source:
     options: tuple[str, ...] = ()
 
 
-# name -> generator of the data
+# name -> generator of the data; the first one is what commands take by default
 EMBEDDED = {
+    "letters": Source("unseen.datasets.letters:load_letters"),
     "digits": Source("unseen.datasets.digits:load_digits"),
     "synthetic": Source("unseen.datasets.synthetic:load_synthetic", _SIZES),
 }
@@ -55,7 +56,8 @@ def load(
     Parameters
     ----------
     name_or_path : str or path
-        ``digits``, ``synthetic``, an xlsa17 folder, a ``.npz``, or a folder with ``features.npy``.
+        ``letters``, ``digits``, ``synthetic``, an xlsa17 folder, a ``.npz``, or a folder with
+        ``features.npy``.
     features : str
         Name of the feature file in an xlsa17 folder.
     split_dir : path, optional
@@ -99,6 +101,6 @@ def _find_format(path: Path) -> Source:
             return source
     known = ", ".join(EMBEDDED)
     raise UnseenError(
-        f"{path} is no data set: expected {known}, an xlsa17 folder, a .npz file, or a folder with "
+        f"{path} is not a data set: expected {known}, an xlsa17 folder, a .npz file, or a folder with "
         f"features.npy.{did_you_mean(str(path), EMBEDDED)}"
     )

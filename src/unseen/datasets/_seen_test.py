@@ -88,3 +88,21 @@ def draw(group: Indices, y: LabelArray, size: int, rng: np.random.Generator) -> 
     shuffled = rng.permutation(group)
     _, first = np.unique(y[shuffled], return_index=True)
     return np.sort(np.delete(shuffled, first)[:size])
+
+
+def draw_groups(
+    members: Indices, y: LabelArray, groups: Indices, size: int, rng: np.random.Generator
+) -> Indices:
+    """Return at most ``size`` samples, whole groups at random, but never the last sample of a class.
+
+    >>> y, groups = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2])
+    >>> draw_groups(np.arange(6), y, groups, 3, np.random.default_rng(0))
+    array([4, 5])
+    """
+    drawn = members[:0]
+    for group in rng.permutation(np.unique(groups[members])):
+        taken = np.union1d(drawn, members[groups[members] == group])
+        rest = np.setdiff1d(members, taken)
+        if len(taken) <= size and np.array_equal(np.unique(y[rest]), np.unique(y[members])):
+            drawn = taken
+    return drawn

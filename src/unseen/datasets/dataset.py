@@ -45,6 +45,9 @@ class ZeroShotDataset:
         Validation folds as class indices, where the data set comes with them.
     sample_names : ndarray of str, optional
         What identifies a sample in other people's files, for instance its image file.
+    groups : ndarray of intp, shape (n_samples,), optional
+        Samples of one group are alike beyond their class, such as the letters of one family of typefaces:
+        a seen validation set holds whole groups.
     files : tuple of Path
         What it was read from.
     missing : tuple of str
@@ -59,11 +62,11 @@ class ZeroShotDataset:
     Examples
     --------
     >>> from unseen.datasets import load
-    >>> digits = load("digits")
-    >>> digits.X.shape, digits.prototypes.shape
-    ((1797, 64), (10, 7))
-    >>> [name for name, unseen in zip(digits.class_names, digits.unseen) if unseen]
-    ['3', '4', '6']
+    >>> letters = load("letters")
+    >>> letters.X.shape, letters.prototypes.shape
+    ((3276, 256), (26, 16))
+    >>> [name for name, unseen in zip(letters.class_names, letters.unseen) if unseen]
+    ['B', 'F', 'H', 'L', 'N', 'Z']
     """
 
     name: str
@@ -78,6 +81,7 @@ class ZeroShotDataset:
     test_unseen: Indices | None = None
     class_folds: ClassFolds | None = None
     sample_names: NDArray[np.str_] | None = None
+    groups: Indices | None = None
     files: tuple[Path, ...] = ()
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -129,7 +133,7 @@ class ZeroShotDataset:
 
     def _split_arrays(self) -> Iterable[NDArray[Any]]:
         folds = [part for fold in self.class_folds or () for part in fold]
-        optional = (self.trainval, self.test_seen, self.test_unseen)
+        optional = (self.trainval, self.test_seen, self.test_unseen, self.groups)
         return [*(part for part in optional if part is not None), *folds]
 
 
@@ -215,6 +219,8 @@ def _check_labels(data: ZeroShotDataset) -> None:
         raise UnseenError(
             f"There are {len(data.X)} rows of features but {len(data.y)} labels. Pass one label per row."
         )
+    if data.groups is not None and len(data.groups) != len(data.y):
+        raise UnseenError(f"There are {len(data.y)} labels but {len(data.groups)} groups, expected one each.")
     if len(data.y) and not 0 <= data.y.min() <= data.y.max() < n_classes:
         wrong = data.y[(data.y < 0) | (data.y >= n_classes)][0]
         raise UnseenError(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.csv_files import read_csv
 from unseen._core.labels import LabelArray, distinct_labels
-from unseen.datasets._seen_test import ClassFold, draw, draw_test_seen, share_of
+from unseen.datasets._seen_test import ClassFold, draw, draw_groups, draw_test_seen, share_of
 from unseen.datasets.dataset import Indices, ZeroShotDataset
 from unseen.errors import UnseenError, did_you_mean
 
@@ -170,21 +170,31 @@ class GZSLFolds:
         """Return the number of folds."""
         return self.n_splits if self.class_folds is None else len(self.class_folds)
 
-    def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[tuple[Indices, Indices]]:
-        """Yield (train, validation) sample positions; X is ignored."""
-        for fold in self.folds(y):
+    def split(
+        self, X: object, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[Indices, Indices]]:
+        """Yield (train, validation) sample positions; X is ignored, the rest is as in ``folds``."""
+        for fold in self.folds(y, groups):
             yield fold.train, np.concatenate([fold.seen_val, fold.val])
 
-    def folds(self, y: ArrayLike) -> Iterator[Fold]:
-        """Yield the folds, with seen and unseen validation samples separate."""
+    def folds(self, y: ArrayLike, groups: ArrayLike | None = None) -> Iterator[Fold]:
+        """Yield the folds, with seen and unseen validation samples separate.
+
+        Samples of one group are either all in ``train`` or all in ``seen_val``; those of validation classes
+        are in ``val`` whatever their group.
+        """
         labels = np.asarray(y)
         rng = np.random.default_rng(self.random_state)
         folds = self.class_folds or deal_classes(distinct_labels(labels), self.n_splits, rng)
         for train_classes, val_classes in folds:
-            group = np.flatnonzero(np.isin(labels, train_classes))
-            seen_val = draw(group, labels, int(share_of(len(group), self.seen_val)), rng)
+            members = np.flatnonzero(np.isin(labels, train_classes))
+            size = int(share_of(len(members), self.seen_val))
+            if groups is None:
+                seen_val = draw(members, labels, size, rng)
+            else:
+                seen_val = draw_groups(members, labels, np.asarray(groups), size, rng)
             val = np.flatnonzero(np.isin(labels, val_classes))
-            yield Fold(np.setdiff1d(group, seen_val), seen_val, val)
+            yield Fold(np.setdiff1d(members, seen_val), seen_val, val)
 
 
 def deal_classes(
@@ -259,7 +269,10 @@ def make_split(
     if rule == "paper" or test_seen is None:
         test_seen = draw_test_seen(pool, y, class_folds, seen_share, rng)
     train = np.setdiff1d(pool, test_seen)
-    folds = GZSLFolds(seen_val=seen_share, class_folds=class_folds, random_state=random_state).folds(y[train])
+    groups = None if dataset.groups is None else dataset.groups[train]
+    folds = GZSLFolds(seen_val=seen_share, class_folds=class_folds, random_state=random_state).folds(
+        y[train], groups
+    )
     return GZSLSplit(
         train=train,
         test_seen=np.sort(test_seen),

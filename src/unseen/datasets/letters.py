@@ -1,0 +1,85 @@
+"""The embedded data: capital letters in free typefaces, each described by the segments of a display."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import numpy as np
+
+from unseen._core.labels import class_mask, label_positions
+from unseen._core.npz import read_npz
+from unseen.datasets.dataset import ClassFolds, Indices, ZeroShotDataset
+
+# The sixteen segments of the display and where they are, in the order of the descriptions.
+SEGMENTS = {
+    "a1": "top left",
+    "a2": "top right",
+    "b": "upper right",
+    "c": "lower right",
+    "d1": "bottom left",
+    "d2": "bottom right",
+    "e": "lower left",
+    "f": "upper left",
+    "g1": "middle left",
+    "g2": "middle right",
+    "h": "upper left diagonal",
+    "i": "upper middle",
+    "j": "upper right diagonal",
+    "k": "lower left diagonal",
+    "l": "lower middle",
+    "m": "lower right diagonal",
+}
+ARRAYS = ("X", "y", "class_names", "prototypes", "unseen_classes", "test_seen")
+TYPEFACES = ("groups", "faces", "face_names")
+# Five of twenty seen letters are to a fold what six of 26 are to the test.
+N_FOLDS = 4
+
+
+def load_letters() -> ZeroShotDataset:
+    """Return 3276 capital letters of 16 x 16 pixels with 26 x 16 prototypes; six letters are unseen.
+
+    Every letter is drawn in 126 free typefaces, one per family. Its description says which segments of a
+    sixteen-segment display it lights up. The unseen letters B, F, H, L, N and Z follow from the descriptions
+    alone: of all choices of six, their mean description is nearest to that of the alphabet. Typefaces that
+    belong together form a group, which is either in seen train or in seen test. ``docs/scripts/letters.py``
+    makes the file and lists the typefaces and their licenses.
+
+    Returns
+    -------
+    ZeroShotDataset
+        Features are grays from 0 (paper) to 1 (ink) in float32; ``sample_names`` are a letter and its
+        typeface. Each of four validation folds holds out every fourth seen letter.
+
+    Examples
+    --------
+    >>> letters = load_letters()
+    >>> letters.X.shape, letters.attribute_names[0], str(letters.sample_names[0])
+    ((3276, 256), 'top left', 'A Abyssinica SIL')
+    """
+    file = resources.files("unseen.datasets") / "data" / "letters.npz"
+    with resources.as_file(file) as path:
+        content = read_npz(path, (*ARRAYS, *TYPEFACES))
+    class_names = tuple(map(str, content["class_names"]))
+    y = content["y"].astype(np.intp)
+    unseen = class_mask(label_positions(content["unseen_classes"], class_names), len(class_names))
+    faces = content["face_names"][content["faces"]]
+    return ZeroShotDataset(
+        name="letters",
+        X=content["X"].astype(np.float32) / 255,
+        y=y,
+        prototypes=content["prototypes"],
+        class_names=class_names,
+        unseen=unseen,
+        attribute_names=tuple(SEGMENTS.values()),
+        test_seen=content["test_seen"].astype(np.intp),
+        test_unseen=np.flatnonzero(unseen[y]),
+        class_folds=_deal_folds(np.flatnonzero(~unseen)),
+        sample_names=np.array([f"{class_names[label]} {face}" for label, face in zip(y, faces)]),
+        groups=content["groups"].astype(np.intp),
+    )
+
+
+def _deal_folds(seen: Indices) -> ClassFolds:
+    """Return (train classes, validation classes) for each fold; the seen classes are dealt like cards."""
+    held_out = [seen[start::N_FOLDS] for start in range(N_FOLDS)]
+    return tuple((np.setdiff1d(seen, classes), classes) for classes in held_out)

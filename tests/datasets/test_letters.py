@@ -1,0 +1,149 @@
+"""The embedded letters: nothing leaks, and the unseen letters follow from the descriptions alone."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import runpy
+from dataclasses import replace
+from importlib import resources
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from unseen import ESZSL, LDA, SAE, GZSLClassifierCV, LinearSV, LinearVS
+from unseen.calibration.curve import SeenUnseenCurve
+from unseen.datasets import EMBEDDED, load
+from unseen.datasets.dataset import ZeroShotDataset
+from unseen.datasets.letters import SEGMENTS
+from unseen.datasets.splits import GZSLFolds, GZSLSplit, make_split
+from unseen.errors import UnseenError
+from unseen.metrics import harmonic_mean
+
+
+@pytest.fixture(scope="module")
+def letters() -> ZeroShotDataset:
+    return load("letters")
+
+
+@pytest.fixture(scope="module")
+def split(letters) -> GZSLSplit:
+    return make_split(letters)
+
+
+@pytest.fixture(scope="module")
+def script() -> SimpleNamespace:
+    """What the script that makes the file defines."""
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "scripts" / "letters.py")))
+
+
+# ---- the file -----------------------------------------------------------------------------------------
+
+
+def test_every_letter_is_there_in_every_typeface(letters):
+    assert letters.X.shape == (3276, 256) and letters.X.dtype == np.float32
+    assert letters.X.min() == 0 and letters.X.max() == 1
+    assert letters.class_names == tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    assert np.array_equal(np.bincount(letters.y), [126] * 26)
+    assert len(set(letters.sample_names)) == 3276
+
+
+def test_descriptions_are_distinct_and_name_their_segments(letters):
+    S = letters.prototypes
+    assert S.shape == (26, 16) and set(np.unique(S)) == {0.0, 1.0}
+    assert len(np.unique(S, axis=0)) == 26
+    lit = [name for name, on in zip(letters.attribute_names, S[letters.class_names.index("L")]) if on]
+    assert sorted(lit) == ["bottom left", "bottom right", "lower left", "upper left"]
+
+
+def test_the_file_is_small_and_the_first_embedded_data():
+    file = resources.files("unseen.datasets") / "data" / "letters.npz"
+    assert len(file.read_bytes()) < 400_000
+    assert next(iter(EMBEDDED)) == "letters"
+
+
+def test_the_script_and_the_table_tell_what_is_in_the_file(letters, script):
+    assert np.array_equal(script.describe(), letters.prototypes)
+    assert tuple(SEGMENTS) == script.SEGMENTS
+    with open(ROOT / "docs" / "letters_typefaces.csv", encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [f"A {row['family']}" for row in table] == letters.sample_names[:126].tolist()
+    assert {row["license"] for row in table} <= set(script.LICENSES)
+    groups = np.array([int(row["group"]) for row in table])
+    assert np.array_equal(groups, letters.groups[:126])
+    test = np.array([row["part"] == "test_seen" for row in table])
+    assert np.array_equal(test, script.choose_test(groups))
+    assert np.array_equal(np.flatnonzero(np.tile(test, 26) & letters.seen[letters.y]), letters.test_seen)
+
+
+# ---- the split ----------------------------------------------------------------------------------------
+
+
+def test_the_unseen_letters_follow_from_the_descriptions_alone(letters, script):
+    chosen = script.choose_unseen(letters.prototypes)
+    assert chosen == np.flatnonzero(letters.unseen).tolist()
+    assert "".join(letters.class_names[i] for i in chosen) == "BFHLNZ"
+    # the rule gets nothing but descriptions: no pixels, no results
+    assert list(inspect.signature(script.choose_unseen).parameters) == ["S"]
+    used = set(script.choose_unseen.__code__.co_names) & set(vars(script))
+    assert used == {"np", "combinations", "N_UNSEEN"}
+
+
+def test_a_family_is_on_one_side_only(letters, split):
+    """Of seen train and seen test, and of every fold's train and seen validation part."""
+    groups = letters.groups
+    assert not set(groups[split.train]) & set(groups[split.test_seen])
+    for fold in split.folds:
+        assert not set(groups[fold.train]) & set(groups[fold.seen_val])
+    by_face = groups.reshape(26, 126)
+    assert (by_face == by_face[0]).all()  # a typeface has one group, whatever the letter
+
+
+def test_sizes_of_the_split(letters, split):
+    assert (len(split.train), len(split.test_seen), len(split.test_unseen)) == (1960, 560, 756)
+    held_out = np.concatenate([np.unique(letters.y[fold.val]) for fold in split.folds])
+    assert np.array_equal(np.sort(held_out), np.flatnonzero(letters.seen))  # each seen letter once
+    for fold in split.folds:
+        n_train_classes = len(fold.train) + len(fold.seen_val)
+        assert 0.15 * n_train_classes < len(fold.seen_val) <= 0.2 * n_train_classes
+
+
+# ---- groups in general --------------------------------------------------------------------------------
+
+
+def test_a_seen_validation_set_holds_whole_groups_and_leaves_every_class():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 6, 300)
+    groups = rng.integers(0, 40, 300)
+    groups[y == 0] = 99  # all that class 0 has is one group: it must stay in train
+    for fold in GZSLFolds(3).folds(y, groups):
+        assert not set(groups[fold.train]) & set(groups[fold.seen_val])
+        assert len(fold.seen_val) and set(y[fold.seen_val]) <= set(y[fold.train])
+        assert 99 not in groups[fold.seen_val]
+
+
+def test_groups_determine_results_and_must_fit_the_samples(letters):
+    other = replace(letters, groups=np.arange(len(letters.y)))
+    assert other.checksum != letters.checksum
+    with pytest.raises(UnseenError, match="3276 labels but 5 groups"):
+        replace(letters, groups=np.arange(5))
+
+
+# ---- the numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [LinearVS, LinearSV, ESZSL, SAE, LDA])
+def test_calibration_improves_every_closed_form(letters, split, method):
+    """As in the demo: lambda and gamma are chosen on the folds by the paper's rule, H is measured on test."""
+    search = GZSLClassifierCV(method(letters.prototypes), cv=split.cv(), gamma="paper")
+    search.fit(letters.X[split.train], letters.y[split.train])
+    test = np.concatenate([split.test_seen, split.test_unseen])
+    before = SeenUnseenCurve.from_scores(
+        search.estimator_zsl_.similarity(letters.X[test]), letters.y[test], letters.seen
+    ).at(0.0)
+    after = SeenUnseenCurve.from_scores(
+        search.estimator_.similarity(letters.X[test]), letters.y[test], letters.seen
+    ).at(search.gamma_)
+    assert harmonic_mean(after.unseen, after.seen) > harmonic_mean(before.unseen, before.seen)
