@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
+Completed = subprocess.CompletedProcess[str]
 
 # a shell has what runs in the background ignore Ctrl-C, and children would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,9 +40,29 @@ def real_data() -> Path:
 
 @pytest.fixture(scope="session")
 def run():
-    """Run ``unseen ...`` in a process of its own; returns the completed process with text output."""
+    """Run ``unseen ...`` in this process; returns exit code, stdout and stderr as ``subprocess.run`` does."""
+    from unseen.cli import main
 
-    def call(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    def call(*arguments: object, cwd: object = None, env: dict[str, str] | None = None) -> Completed:
+        command = ["unseen", *map(str, arguments)]
+        with (
+            contextlib.chdir(cwd or "."),
+            mock.patch.dict(os.environ, env or {}),
+            mock.patch.object(sys, "argv", command),
+        ):
+            done = CliRunner().invoke(main, command[1:], prog_name="unseen")
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Completed(command, done.exit_code, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def run_process():
+    """Run ``unseen ...`` in a process of its own, for what only a new interpreter proves."""
+
+    def call(*arguments: object, **options: object) -> Completed:
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **options.pop("env", {})}
         command = [sys.executable, "-m", "unseen", *map(str, arguments)]
         return subprocess.run(

@@ -64,8 +64,8 @@ def test_json_holds_what_brute_force_finds(npz, problem):
     assert found["samples"] == {"seen": int(SEEN[problem[1]].sum()), "unseen": int((~SEEN[problem[1]]).sum())}
 
 
-def test_a_process_of_its_own_prints_data_to_stdout_alone(run, npz):
-    done = run("calibrate", npz, "--json")
+def test_a_process_of_its_own_prints_data_to_stdout_alone(run_process, npz):
+    done = run_process("calibrate", npz, "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["classes"] == {"seen": 3, "unseen": 2}
 

@@ -60,8 +60,8 @@ def test_importing_the_package_loads_nothing_heavy():
     assert done.stdout == "[]\n"
 
 
-def test_the_version_is_that_of_the_package(run):
-    assert run("--version").stdout == f"unseen, version {unseen.__version__}\n"
+def test_the_version_is_that_of_the_package(run_process):
+    assert run_process("--version").stdout == f"unseen, version {unseen.__version__}\n"
 
 
 def help_of(*names: str) -> str:
@@ -137,7 +137,7 @@ def test_the_shell_completes_commands(run, shell):
     assert "report" in run(env={"_UNSEEN_COMPLETE": f"{shell}_complete", **asked}).stdout
 
 
-def test_an_unknown_command_is_one_clear_line(run):
-    done = run("benhc")
+def test_an_unknown_command_is_one_clear_line(run_process):
+    done = run_process("benhc")
     assert done.returncode == 2
     assert "benhc" in done.stderr and "Traceback" not in done.stderr

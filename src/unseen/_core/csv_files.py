@@ -7,6 +7,8 @@ from pathlib import Path
 
 from unseen.errors import UnseenError
 
+LONGEST = 4096  # characters of a name: NumPy gives every name as much memory as the longest one
+
 
 def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     """Return (header, rows) of a CSV file; every row is as long as the header."""
@@ -19,6 +21,11 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
         raise UnseenError(f"{path} has no rows, expected a header and one line per row.")
     header, *rows = lines
     for number, row in enumerate(rows, start=2):
+        if len(row[0]) > LONGEST:
+            raise UnseenError(
+                f"{path}, line {number} begins with {len(row[0])} characters, "
+                f"expected a name of at most {LONGEST}."
+            )
         if len(row) != len(header):
             raise UnseenError(
                 f"{path}, line {number} has {len(row)} columns, expected {len(header)} as in the header."
