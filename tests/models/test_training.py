@@ -11,6 +11,7 @@ from unseen.datasets import load
 from unseen.datasets.dataset import ZeroShotDataset
 from unseen.datasets.splits import training_samples
 from unseen.errors import UnseenError
+from unseen.methods import find_method
 from unseen.models.training import train
 
 
@@ -55,6 +56,37 @@ def test_folds_of_the_data_set_are_used(data):
     folds = ((seen[3:], seen[:3]), (seen[:-4], seen[-4:]))
     model, _ = train(replace(data, class_folds=folds), "linear-sv", gamma="paper")
     assert len([name for name in model.cv_results_ if name.endswith("_h") and name.startswith("split")]) == 2
+
+
+def test_auto_takes_the_best_validation_h_and_says_what_it_compared(data):
+    model, card = train(data)
+    alone = {name: train(data, name)[0].curve_.h for name in ("linear-sv", "eszsl", "lda")}
+    assert {name: card.compared[name] for name in alone} == pytest.approx(alone, abs=0.01)
+    assert card.method == max(card.compared, key=card.compared.get)
+    assert type(model.estimator_) is find_method(card.method)
+    assert {"linear-vs", "linear-sv", "eszsl", "sae", "lda"} <= set(card.compared)
+    assert not {"ale", "sync", "cosine"} & set(card.compared)  # slow, or not of this space
+
+
+def test_raw_channels_are_standardized_where_that_is_better(data):
+    scales = np.logspace(-2, 4, data.X.shape[1])
+    raw = replace(data, X=data.X * scales + scales)
+    model, card = train(raw)
+    assert card.compared["lda, standard"] > card.compared["lda, l2"] + 5
+    assert card.normalize == model.estimator_.normalize == "standard"
+    assert set(train(raw, "eszsl", normalize="none")[1].compared) == {"eszsl, none"}
+    assert all("," not in name for name in train(data)[1].compared)
+
+
+def test_one_unseen_class_is_enough_and_none_is_said(data):
+    names = np.flatnonzero(data.unseen)
+    one = replace(data, unseen=np.arange(len(data.unseen)) == names[0], test_unseen=None, trainval=None)
+    assert train(one, "linear-sv")[1].classes["unseen"] == [data.class_names[names[0]]]
+    none = replace(data, unseen=np.zeros_like(data.unseen), test_unseen=None, trainval=None)
+    with pytest.warns(UserWarning, match="No unseen class is known yet"):
+        _, card = train(none, "linear-sv")
+    assert card.gamma_rule == "paper" and card.classes["unseen"] == []
+    assert card.expected.unseen[1] <= card.expected.unseen[0] <= card.expected.unseen[2]
 
 
 def test_without_features_there_is_no_training(data):

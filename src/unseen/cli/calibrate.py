@@ -34,13 +34,9 @@ PREDICTIONS = (".csv", ".npz")
     show_default=True,
     help="Average whose gamma --plot and --apply use.",
 )
-@click.option(
-    "--min-seen", type=float, metavar="PERCENT", help="Keep at least this accuracy on seen samples."
-)
-@click.option(
-    "--min-unseen", type=float, metavar="PERCENT", help="Reach at least this accuracy on unseen ones."
-)
-@click.option("--unseen-share", type=float, metavar="PERCENT", help="Expect this share of unseen samples.")
+@options.min_seen
+@options.min_unseen
+@options.unseen_share
 @click.option(
     "--folds", type=click.IntRange(2), metavar="K", help="Measure H on held-out samples, in K folds."
 )

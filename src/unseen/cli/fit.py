@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 )
 @options.data
 @click.option("--model", required=True, type=options.FILE, metavar="FILE", help="File for the model.")
-@options.method(default="lda")
+@options.method(default="auto")
+@options.normalize
 @options.prototypes()
 @options.text_encoder
 @options.backbone("Image network for a folder of images: ONNX file, folder, or hf:owner/name.")
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Rule that carries gamma from the folds to the model of all samples.",
 )
+@options.min_seen
+@options.min_unseen
+@options.unseen_share
 @options.features
 @options.split_dir
 @options.as_json
@@ -56,6 +60,7 @@ def command(
     data: str,
     model: Path,
     method: str,
+    normalize: str | None,
     prototypes: tuple[Path, ...],
     text_encoder: str | None,
     backbone: str | None,
@@ -64,6 +69,9 @@ def command(
     templates: tuple[str, ...],
     unseen_classes: tuple[str, ...] | None,
     gamma: str,
+    min_seen: float | None,
+    min_unseen: float | None,
+    unseen_share: float | None,
     features: str,
     split_dir: Path | None,
     as_json: bool,
@@ -73,8 +81,8 @@ def command(
     """Fit a classifier of seen and unseen classes, and print its card.
 
     DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, or a folder with
-    features.npy. Parameters and calibration are chosen on held-out classes. Then the model is trained on
-    all samples of the seen classes, except those in the data set's own test sets.
+    features.npy. Method, parameters and calibration are chosen on held-out classes. Then the model is
+    trained on all samples of the seen classes, except those in the data set's own test sets.
 
     DATA may also be a folder with one subfolder of images per class. Then --backbone makes features of the
     images, which are kept beside the folder, and --encoder makes prototypes of the class names. Classes
@@ -105,7 +113,17 @@ def command(
             data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
         )
         dataset = photos.dataset
-    fitted, card = train(dataset, method, gamma=gamma, verbose=not quiet)
+    with options.warnings_as_notes():
+        fitted, card = train(
+            dataset,
+            method,
+            normalize=normalize,
+            gamma=gamma,
+            verbose=not quiet,
+            min_seen=min_seen,
+            min_unseen=min_unseen,
+            unseen_share=unseen_share,
+        )
     if photos is not None:
         card = _complete(fitted, card, photos)
     save(fitted, model, card=card.to_json())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -158,6 +160,28 @@ def _variant_of(reference: str, variant: str | None) -> str | None:
 # ---- methods ------------------------------------------------------------------------------------------
 
 
+normalize = click.option(
+    "--normalize",
+    type=click.Choice(["l2", "standard", "none"]),
+    help="Scaling of the features: samples to unit length, features to variance 1, or none.",
+)
+min_seen = click.option(
+    "--min-seen", type=float, metavar="PERCENT", help="Best unseen accuracy with at least this seen accuracy."
+)
+min_unseen = click.option(
+    "--min-unseen",
+    type=float,
+    metavar="PERCENT",
+    help="Best seen accuracy with at least this unseen accuracy.",
+)
+unseen_share = click.option(
+    "--unseen-share",
+    type=float,
+    metavar="PERCENT",
+    help="Best accuracy when this share of future samples is unseen.",
+)
+
+
 def method(default: str) -> Option:
     """Return the option ``--method NAME``, with the names in its help."""
     return click.option(
@@ -166,7 +190,7 @@ def method(default: str) -> Option:
         show_default=True,
         metavar="NAME",
         callback=lambda ctx, parameter, name: method_name(name),
-        help=f"One of {', '.join(METHODS)}; or module:Class for your own.",
+        help=f"auto (the best of the fast ones), {', '.join(METHODS)}; or module:Class for your own.",
     )
 
 
@@ -180,3 +204,16 @@ force = click.option("--force", is_flag=True, help="Replace a file that exists."
 def out(help: str, *, required: bool = False) -> Option:
     """Return the option ``--out FILE`` with its help."""
     return click.option("--out", type=FILE, metavar="FILE", required=required, help=help)
+
+
+# ---- what commands say ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print what is warned about inside the block as one line each on stderr, every text once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
+        click.echo(f"note: {text}", err=True)

@@ -199,16 +199,9 @@ def _check_classes(data: ZeroShotDataset) -> None:
 
 
 def _check_class_counts(data: ZeroShotDataset) -> None:
-    n_unseen = int(data.unseen.sum())
-    n_seen = len(data.unseen) - n_unseen
+    n_seen = int(data.seen.sum())
     if n_seen < 2:
         raise UnseenError(f"There are {n_seen} seen classes, expected at least two to train on.")
-    if n_unseen == 1:
-        name = data.class_names[int(np.flatnonzero(data.unseen)[0])]
-        raise UnseenError(
-            f"Only class {name!r} is unseen, expected at least two unseen classes, or none (then add the "
-            "class to the fitted model by its description)."
-        )
 
 
 def _check_labels(data: ZeroShotDataset) -> None:

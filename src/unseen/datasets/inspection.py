@@ -327,16 +327,25 @@ def _equal_descriptions(dataset: ZeroShotDataset) -> str:
     return f"Classes {pair} have the same description: no method can tell them apart."
 
 
-def _different_scales(X: FloatArray) -> str:
-    """Compare the root mean square of every feature with that of the others."""
+def differ_in_scale(X: FloatArray) -> tuple[int, int, FloatArray] | None:
+    """Return (smallest feature, largest feature, size of every feature), if these do not fit together.
+
+    The size of a feature is its root mean square.
+    """
     squares = sum(np.square(block, dtype=np.float64).sum(axis=0) for block in _blocks(X))
     size = np.sqrt(np.asarray(squares) / len(X))  # (features,)
     used = np.flatnonzero(size)
     if not len(used):
+        return None
+    small, large = (int(used[at]) for at in (size[used].argmin(), size[used].argmax()))
+    return (small, large, size) if size[large] > DIFFERENT_SCALES * size[small] else None
+
+
+def _different_scales(X: FloatArray) -> str:
+    found = differ_in_scale(X)
+    if found is None:
         return ""
-    small, large = used[size[used].argmin()], used[size[used].argmax()]
-    if size[large] <= DIFFERENT_SCALES * size[small]:
-        return ""
+    small, large, size = found
     return (
         f"Features differ in scale: feature {large} is {size[large]:.3g} on average, feature {small} only "
         f"{size[small]:.3g}, so the large ones drown the others. Standardize them with --normalize standard."

@@ -45,10 +45,12 @@ class Card:
     classes: Mapping[str, list[str]]  # seen, unseen
     attributes: list[str]
     method: str
+    normalize: str | None
     params: Mapping[str, Any]
     gamma: float
     gamma_rule: str
     retention: float
+    compared: Mapping[str, float]  # mean validation H of every method that was tried
     expected: Expected
     written_by: str
     encoder: Mapping[str, object] | None = None  # which image encoder made the features
@@ -180,6 +182,7 @@ def format_card(card: Card) -> str:
         if unseen
         else "none yet (unseen add-class adds them)",
         "method": f"{card.method} ({params})" if params else card.method,
+        **_comparison(card),
         "gamma": f"{card.gamma:.4g}, subtracted from the scores of the seen classes ({card.gamma_rule} rule)",
     }
     kinds = {"unseen": "accuracy, unseen", "seen": "accuracy, seen", "H": "harmonic mean"}
@@ -190,6 +193,14 @@ def format_card(card: Card) -> str:
     lines = [f"{name:<17} {value}" for name, value in facts.items()]
     note = "Expected accuracies are per class, with 95 % intervals for a test set of this size."
     return "\n".join([*lines, note])
+
+
+def _comparison(card: Card) -> dict[str, str]:
+    """Return what was compared, best first, where several methods were."""
+    if len(card.compared) < 2:
+        return {}
+    ranked = sorted(card.compared.items(), key=lambda item: -item[1])
+    return {"compared": ", ".join(f"{name} {h:.1f}" for name, h in ranked) + " (validation H)"}
 
 
 def _names(names: Sequence[str], most: int = 6) -> str:

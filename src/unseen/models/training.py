@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,23 @@ from unseen import __version__
 from unseen._core.labels import LabelArray
 from unseen._core.rows import choose_rows
 from unseen.datasets import ZeroShotDataset
+from unseen.datasets.inspection import differ_in_scale
 from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import GZSLFolds, training_samples
-from unseen.methods import make_method
+from unseen.methods import METHODS, find_method, make_method, method_name
 from unseen.models.card import Card, expect
+from unseen.selection.auto import fit_best
 from unseen.selection.search import GZSLClassifierCV
+
+AUTO = "auto"
+FAST = 40  # methods that cost more than this in the registry are not tried by default
 
 
 def train(
     data: ZeroShotDataset,
-    method: str = "lda",
+    method: str = AUTO,
     *,
+    normalize: str | None = None,
     gamma: str = "retention",
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -34,7 +41,11 @@ def train(
     Parameters
     ----------
     data : ZeroShotDataset
-    method : name of a method, or ``module:Class``
+    method : {"auto"}, name of a method, or ``module:Class``
+        ``"auto"`` runs the fast methods through the folds and takes the best mean validation H.
+    normalize : {"l2", "standard", "none"}, optional
+        How features are scaled. By default to unit length; ``"auto"`` also tries standardized features
+        where features differ in scale by more than 1000.
     gamma : {"retention", "paper"}
         How the calibration gets from the folds to the final model, see ``GZSLClassifierCV``.
     random_state : int
@@ -57,17 +68,51 @@ def train(
     S = Prototypes(names, data.attribute_names or (), data.prototypes)
     samples = training_samples(data)
     X, y = choose_rows(data.X, samples), names[data.y[samples]]
-    model = GZSLClassifierCV(
-        make_method(method, S, random_state),
-        cv=class_folds(data, random_state),
-        gamma=gamma,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        **options,
-    ).fit(X, y)
+    folds = list(class_folds(data, random_state).split(X, y))
+    searches = {
+        str(candidate): GZSLClassifierCV(
+            candidate.make(S, random_state), cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options
+        )
+        for candidate in candidates(data, method, normalize)
+    }
+    name, model, compared = fit_best(searches, X, y)
     if model.held_out_.cross_fitted is None and not model.seen_.all():
         model.cross_fit(X, y)  # the card wants to know, whatever rule chose gamma
-    return model, describe_model(model, data, method, X, y)
+    return model, describe_model(model, data, name, X, y, compared)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method and how it scales the features; None for the method's own default."""
+
+    method: str
+    normalize: str | None = None
+
+    def __str__(self) -> str:
+        return self.method if self.normalize is None else f"{self.method}, {self.normalize}"
+
+    def make(self, prototypes: Prototypes, seed: int) -> Any:
+        """Return the unfitted method."""
+        model = make_method(self.method, prototypes, seed)
+        if self.normalize is not None:
+            model.set_params(normalize=None if self.normalize == "none" else self.normalize)
+        return model
+
+
+def candidates(data: ZeroShotDataset, method: str, normalize: str | None) -> list[Candidate]:
+    """Return what is compared: one method, or the fast ones that fit the data."""
+    if method != AUTO:
+        return [Candidate(method_name(method), normalize)]
+    scales = [normalize]
+    if normalize is None and differ_in_scale(data.X):
+        scales = ["l2", "standard"]
+    same_space = data.X.shape[1] == data.prototypes.shape[1]
+    names = [
+        name
+        for name, row in METHODS.items()
+        if row.cost <= FAST and (same_space or not find_method(name).shared_space)
+    ]
+    return [Candidate(name, scale) for name in names for scale in scales]
 
 
 def class_folds(data: ZeroShotDataset, random_state: int = 0) -> GZSLFolds:
@@ -78,7 +123,12 @@ def class_folds(data: ZeroShotDataset, random_state: int = 0) -> GZSLFolds:
 
 
 def describe_model(
-    model: GZSLClassifierCV, data: ZeroShotDataset, method: str, X: Any, y: LabelArray
+    model: GZSLClassifierCV,
+    data: ZeroShotDataset,
+    method: str,
+    X: Any,
+    y: LabelArray,
+    compared: dict[str, float],
 ) -> Card:
     """Return the card of a fitted model."""
     names, seen = model.classes_, model.seen_
@@ -89,11 +139,13 @@ def describe_model(
         features=int(X.shape[1]),
         classes={"seen": names[seen].tolist(), "unseen": names[~seen].tolist()},
         attributes=list(data.attribute_names or ()),
-        method=method,
+        method=method.split(",")[0],
+        normalize=model.estimator_.normalize,
         params=model.best_params_,
         gamma=model.gamma_,
         gamma_rule=model.gamma_rule_,
         retention=model.retention_,
+        compared={name: round(h, 2) for name, h in compared.items()},
         expected=expect(model),
         written_by=f"unseen {__version__}",
         encoder=data.encoder,

@@ -1,0 +1,46 @@
+"""Several methods through the same folds: the best mean validation H is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from unseen.selection.search import GZSLClassifierCV, _as_samples
+
+
+class Choice(NamedTuple):
+    """The method that won, its fitted model, and the validation H of all that were compared."""
+
+    name: str
+    model: GZSLClassifierCV
+    compared: dict[str, float]
+
+
+def fit_best(searches: Mapping[str, GZSLClassifierCV], X: Any, y: ArrayLike) -> Choice:
+    """Choose parameters for every search on its folds; finish the one with the best mean validation H.
+
+    Only the winner is retrained and calibrated. Of equals the first wins.
+
+    Examples
+    --------
+    >>> from unseen import ESZSL, LinearSV
+    >>> from unseen.datasets import load
+    >>> data = load("digits")
+    >>> seen = data.seen[data.y]
+    >>> methods = {"linear-sv": LinearSV(data.prototypes), "eszsl": ESZSL(data.prototypes)}
+    >>> searches = {name: GZSLClassifierCV(method) for name, method in methods.items()}
+    >>> choice = fit_best(searches, data.X[seen], data.y[seen])
+    >>> choice.name == max(choice.compared, key=choice.compared.get)
+    True
+    """
+    X, labels = _as_samples(X, y)
+    compared: dict[str, float] = {}
+    best = ""
+    for name, search in searches.items():
+        search._choose_params(X, labels)
+        compared[name] = search.curve_.h
+        if not best or compared[name] > compared[best]:
+            best = name
+    return Choice(best, searches[best]._finish(X, labels), compared)
