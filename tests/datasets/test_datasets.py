@@ -182,7 +182,9 @@ def test_another_folder_of_splits(tmp_path):
 def test_missing_features_are_described_or_refused_with_the_download(tmp_path):
     folder = small.write_xlsa17(tmp_path / "BIRDS")
     refused(
-        r"res50.mat is missing.*xlsa17.zip.*BIRDS/res50.mat.*--features: res101", folder, features="res50"
+        r"res50.mat is missing.*unseen download xlsa17, .*BIRDS/res50.mat.*--features: res101",
+        folder,
+        features="res50",
     )
     data = load(folder, features="res50", require_features=False)
     assert data.X is None and data.y is None

@@ -26,6 +26,7 @@ COMMANDS: tuple[str, ...] = (
     "evaluate",
     "add-class",
     "export",
+    "download",
 )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unseen.datasets.dataset import ZeroShotDataset
+from unseen.datasets.download import find_downloaded
 from unseen.datasets.own import is_folder, is_npz
 from unseen.datasets.xlsa17 import is_xlsa17
 from unseen.errors import UnseenError, did_you_mean
@@ -56,8 +57,8 @@ def load(
     Parameters
     ----------
     name_or_path : str or path
-        ``letters``, ``digits``, ``synthetic``, an xlsa17 folder, a ``.npz``, or a folder with
-        ``features.npy``.
+        ``letters``, ``digits``, ``synthetic``, a downloaded data set such as ``CUB``, an xlsa17 folder, a
+        ``.npz``, or a folder with ``features.npy``.
     features : str
         Name of the feature file in an xlsa17 folder.
     split_dir : path, optional
@@ -78,6 +79,8 @@ def load(
     """
     path = Path(name_or_path)
     embedded = str(name_or_path) in EMBEDDED
+    if not embedded and not path.exists():
+        path = find_downloaded(str(name_or_path)) or path
     source = EMBEDDED[str(name_or_path)] if embedded else _find_format(path)
     given = {"split_dir": split_dir, "prototypes": prototypes, "unseen_classes": unseen_classes}
     options = {name: value for name, value in given.items() if value is not None} | generator_options
@@ -101,6 +104,6 @@ def _find_format(path: Path) -> Source:
             return source
     known = ", ".join(EMBEDDED)
     raise UnseenError(
-        f"{path} is not a data set: expected {known}, an xlsa17 folder, a .npz file, or a folder with "
-        f"features.npy.{did_you_mean(str(path), EMBEDDED)}"
+        f"{path} is not a data set: expected {known}, the name of a downloaded data set such as CUB, an "
+        f"xlsa17 folder, a .npz file, or a folder with features.npy.{did_you_mean(str(path), EMBEDDED)}"
     )

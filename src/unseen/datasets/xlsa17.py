@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import class_mask, label_positions
 from unseen.datasets.dataset import ClassFolds, Indices, ZeroShotDataset, as_features
+from unseen.datasets.download import download_command
 from unseen.datasets.matlab import read_mat
 from unseen.errors import UnseenError
 
 SPLIT_FILE = "att_splits.mat"
-DOWNLOAD = "http://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
 _LOCS = ("trainval_loc", "test_seen_loc", "test_unseen_loc", "train_loc", "val_loc")
 _SPLIT_VARIABLES = ("att", "original_att", "allclasses_names", *_LOCS)
 _FEATURE_VARIABLES = ("features", "labels", "image_files")
@@ -64,7 +64,8 @@ def load_xlsa17(
 def _read_splits(path: Path) -> dict[str, NDArray[Any]]:
     if not path.exists():
         raise UnseenError(
-            f"{path} is missing. Download {DOWNLOAD}, it has one {SPLIT_FILE} per data set, and put it there."
+            f"{path} is missing. Download one with: {download_command(path.resolve().parent.name)}, and put "
+            "it there."
         )
     splits = read_mat(path, _SPLIT_VARIABLES)
     descriptions = splits.get("att", splits.get("original_att"))
@@ -96,8 +97,9 @@ def _download_hint(folder: Path, feature_file: Path) -> str:
     others = sorted(file.stem for file in folder.glob("*.mat") if file.name != SPLIT_FILE)
     there = f" Or choose what is there with --features: {', '.join(others)}." if others else ""
     return (
-        f"{feature_file} is missing. Download {DOWNLOAD} (Xian et al., ResNet-101 features are in "
-        f"res101.mat) and put {folder.resolve().name}/{feature_file.name} there.{there}"
+        f"{feature_file} is missing. Download ResNet-101 features (res101.mat) with: "
+        f"{download_command(folder.resolve().name)}, and put {folder.resolve().name}/{feature_file.name} "
+        f"there.{there}"
     )
 
 
