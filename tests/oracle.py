@@ -290,19 +290,37 @@ def unseen_accuracy(scores, y, seen, gamma):
     return 100 * np.mean([np.mean(values) for values in hits.values()])
 
 
+def gamma_at_retention(scores, y, seen, share):
+    """Where right seen samples keep a share of their weight; each flip stands for the middle of its rise."""
+    of_seen = [label for label in y if seen[label]]
+    rises = []
+    for row, label in zip(scores, y, strict=True):
+        if seen[label] and predict_calibrated(row, seen, -math.inf) == label:
+            weight = 1 / (len(set(of_seen)) * of_seen.count(label))
+            rises.append((float(row[seen].max() - row[~seen].max()), weight))
+    rises.sort()
+    total = sum(weight for _, weight in rises)
+    before, points = 0.0, []
+    for d, weight in rises:
+        points.append(((before + weight / 2) / total, d))
+        before += weight
+    lost = 1 - share
+    if lost <= points[0][0]:
+        return points[0][1]
+    for (a, low), (b, high) in itertools.pairwise(points):
+        if a <= lost <= b:
+            return low + (high - low) * (lost - a) / (b - a)
+    return points[-1][1]
+
+
 def retention_rule(folds, cross_fitted, shares):
     """r*: the middle of the retentions whose expected H is within 2 % of the best.
 
     ``folds`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
     """
     U = np.zeros(len(shares))
-    for scores, y, seen in folds:
-        gammas = [-math.inf, *sorted({float(row[seen].max() - row[~seen].max()) for row in scores}), math.inf]
-        inside = [gammas[0], *(inner_point(a, b) for a, b in itertools.pairwise(gammas)), gammas[-1]]
-        alone = seen_accuracy(scores, y, seen, -math.inf)
-        kept = np.array([seen_accuracy(scores, y, seen, gamma) / alone for gamma in inside])
-        won = np.array([unseen_accuracy(scores, y, seen, gamma) for gamma in inside])
-        U += [won[kept >= share - 1e-9].max() for share in shares]
+    for fold in folds:
+        U += [unseen_accuracy(*fold, gamma_at_retention(*fold, share)) for share in shares]
     U /= len(folds)
     S = shares * seen_accuracy(*cross_fitted, -math.inf)
     H = 2 * U * S / np.maximum(U + S, 1e-300)

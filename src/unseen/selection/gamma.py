@@ -11,7 +11,7 @@ U(r) a retention buys. Cross-fitted models, trained on all seen classes but not 
 accuracy r A it leaves, where A is theirs without unseen candidates, and at which gamma. The rule is
 
     r* = argmax over r of  2 U(r) r A / (U(r) + r A)
-    gamma = the largest gamma at which the held-out seen samples retain r*
+    gamma = where the held-out seen samples retain r*
 """
 
 from __future__ import annotations
@@ -32,24 +32,17 @@ NEAR = 0.02  # a harmonic mean within this share of the best one counts as equal
 
 
 def unseen_at_retention(trial: Trial, shares: FloatArray = SHARES, weights: str = "per-class") -> FloatArray:
-    """Return the accuracy on unseen samples (percent) at the largest gamma that keeps each retention.
+    """Return the accuracy on unseen samples (percent) where each share of right seen answers is retained.
 
     >>> seen = np.array([True, False])
-    >>> trial = Trial(np.array([0, 0, 1, 1]), seen, np.full(4, True), np.array([0.4, 0.1, 0.1, 0.2]))
+    >>> trial = Trial(np.array([0, 0, 1, 1]), seen, np.full(4, True), np.array([0.4, 0.1, 0.05, 0.2]))
     >>> unseen_at_retention(trial, np.array([1.0, 0.5, 0.0]))
-    array([  0., 100., 100.])
+    array([ 50., 100., 100.])
     """
-    flips, retention, _ = retained(trial, weights)
-    last = np.searchsorted(-retention, -(shares - 1e-9), side="right") - 1
-    gamma = np.where(shares > 0, np.append(flips, -np.inf)[last], np.inf)
     # U(gamma) = weight of the right unseen samples with d < gamma
-    of_unseen = ~trial.seen[trial.y]
-    count = np.bincount(trial.y[of_unseen], minlength=len(trial.seen))
-    weight = class_weights(count, weights).astype(np.float64)
-    right = np.flatnonzero(of_unseen & trial.right)
-    right = right[np.argsort(trial.flips[right])]
-    won = np.append(0.0, np.cumsum(weight[trial.y[right]])) / float(weight @ count)
-    return np.asarray(100 * won[np.searchsorted(trial.flips[right], gamma)])
+    flips, weight = _right_flips(trial, weights, of_seen=False)
+    won = np.append(0.0, np.cumsum(weight))
+    return np.asarray(100 * won[np.searchsorted(flips, gammas_at_retention(trial, shares, weights))])
 
 
 def choose_retention(unseen: FloatArray, seen_alone: float, goal: Goal | None = None) -> float:
@@ -78,40 +71,46 @@ def choose_retention(unseen: FloatArray, seen_alone: float, goal: Goal | None = 
     return float(SHARES[best])
 
 
-def retained(trial: Trial, weights: str = "per-class") -> tuple[FloatArray, FloatArray, float]:
-    """Return rising flips of the right seen samples, the retention at each, and A_S->Cs in percent.
+def seen_alone(trial: Trial, weights: str = "per-class") -> float:
+    """Return A_S->Cs in percent: the accuracy on seen samples without unseen candidates."""
+    return float(100 * _right_flips(trial, weights, of_seen=True)[1].sum())
 
-    The retention at ``gamma`` is that of the first flip that is not below it.
+
+def gammas_at_retention(trial: Trial, shares: FloatArray, weights: str = "per-class") -> FloatArray:
+    """Return the gammas at which the seen samples of a trial keep these shares of their right answers.
+
+    With the right samples in order of d, the share lost rises by the weight of sample i at d_i. Each d_i
+    stands for the middle of its rise; in between gamma is interpolated.
     """
-    of_seen = trial.seen[trial.y]
-    count = np.bincount(trial.y[of_seen], minlength=len(trial.seen))
-    weight = class_weights(count, weights).astype(np.float64)
-    right = np.flatnonzero(of_seen & trial.right)
-    right = right[np.argsort(trial.flips[right])]
-    kept = np.cumsum(weight[trial.y[right]][::-1])[::-1]  # weight of this flip and all above it
-    total = float(kept[0]) if len(kept) else 0.0
-    return trial.flips[right], kept / (total or 1.0), 100 * total / float(weight @ count)
+    flips, weight = _right_flips(trial, weights, of_seen=True)
+    if not len(flips):
+        return np.zeros(len(shares))  # nothing to lose, nothing to keep
+    lost = (np.cumsum(weight) - weight / 2) / weight.sum()
+    return np.interp(1 - shares, lost, flips)
 
 
 def gamma_at_retention(trial: Trial, share: float, weights: str = "per-class") -> float:
-    """Return a gamma at which the seen samples of a trial keep this share of their right answers.
+    """Return the gamma at which the seen samples of a trial keep this share of their right answers."""
+    return float(gammas_at_retention(trial, np.array([share]), weights)[0])
 
-    It is the middle of the last interval between two flips where at least ``share`` is retained.
+
+def _right_flips(trial: Trial, weights: str, *, of_seen: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the rising flips of the samples of one kind that can be right, and the weight of each.
+
+    The weights of all samples of the kind, right or wrong, sum to 1.
     """
-    flips, retention, _ = retained(trial, weights)
-    flips, retention = flips[np.isfinite(flips)], retention[np.isfinite(flips)]
-    if not len(flips):
-        return 0.0
-    last = max(int(np.searchsorted(-retention, -(share - 1e-9), side="right")) - 1, 0)
-    below = flips[last - 1] if last else flips[0] - (np.ptp(flips) or 1.0) / len(flips)
-    return float(below + (flips[last] - below) / 2)
+    of_kind = trial.seen[trial.y] == of_seen
+    count = np.bincount(trial.y[of_kind], minlength=len(trial.seen))
+    weight = class_weights(count, weights).astype(np.float64)
+    right = np.flatnonzero(of_kind & trial.right & np.isfinite(trial.flips))
+    right = right[np.argsort(trial.flips[right])]
+    return trial.flips[right], weight[trial.y[right]] / max(float(weight @ count), 1.0)
 
 
 def retention_at(trial: Trial, gamma: float, weights: str = "per-class") -> float:
     """Return the share of right answers on seen samples that survives one gamma."""
-    flips, retention, _ = retained(trial, weights)
-    first = int(np.searchsorted(flips, gamma))
-    return float(retention[first]) if first < len(flips) else 0.0
+    flips, weight = _right_flips(trial, weights, of_seen=True)
+    return float(weight[flips >= gamma].sum() / weight.sum()) if len(flips) else 0.0
 
 
 def rehearsal_folds(y: LabelArray, n_unseen: int) -> list[Fold]:

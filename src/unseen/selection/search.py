@@ -31,7 +31,7 @@ from unseen.selection.gamma import (
     gamma_at_retention,
     mean_unseen_at_retention,
     rehearsal_folds,
-    retained,
+    seen_alone,
 )
 
 RULES = ("retention", "paper")
@@ -240,7 +240,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         else:
             self._rehearse(X, y)
             trials = self.cross_fit(X, y)
-            self._choose_retention([retained(t, self.weights)[2] for t in (trials[0], trials[-1])])
+            self._choose_retention([seen_alone(t, self.weights) for t in (trials[0], trials[-1])])
             self._set_gamma(trials)
         if self.gamma_rule_ != self.gamma:
             warnings.warn(
@@ -249,11 +249,11 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 stacklevel=4,
             )
 
-    def _choose_retention(self, seen_alone: Sequence[float]) -> None:
+    def _choose_retention(self, alone: Sequence[float]) -> None:
         """Choose the retention of both models by what folds and rehearsals have shown."""
         self.retention_, self.retention_zsl_ = (
-            choose_retention(mean_unseen_at_retention(trials, self.weights), alone, self._goal())
-            for trials, alone in zip((self.held_out_.folds, self.held_out_.folds_zsl), seen_alone)
+            choose_retention(mean_unseen_at_retention(trials, self.weights), accuracy, self._goal())
+            for trials, accuracy in zip((self.held_out_.folds, self.held_out_.folds_zsl), alone)
         )
 
     def _rehearse(self, X: Any, y: LabelArray) -> None:
