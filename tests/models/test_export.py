@@ -93,6 +93,7 @@ NETWORKS = {
     "weights in another file": lambda path: small_network(path, "weights.bin"),
     "map": lambda path: map_backbone(path),
     "tokens": lambda path: map_backbone(path),
+    "first token": lambda path: map_backbone(path),
 }
 
 
@@ -101,8 +102,11 @@ NETWORKS = {
 def test_backbone_and_classifier_in_one_file(tmp_path, name, opset):
     NETWORKS[name](tmp_path / "network.onnx")
     convert(tmp_path / "network.onnx", opset)
-    output = name if name in ("map", "tokens") else None
+    output = {"map": "map", "tokens": "tokens", "first token": "tokens"}.get(name)
+    if name == "first token":
+        (tmp_path / "config.json").write_text('{"model_type": "vit"}')
     backbone = Backbone(tmp_path / "network.onnx", size=16, output=output)
+    assert backbone.pooling == ("first" if name == "first token" else "mean")
     rng = np.random.default_rng(0)
     pixels = rng.normal(size=(4, 3, 16, 16)).astype(np.float32)
     X = backbone(pixels)

@@ -18,10 +18,13 @@ ENDINGS = {"onnx": ".onnx", "npz": ".layer.npz"}
 @click.option(
     "--format", "kind", required=True, type=click.Choice(list(ENDINGS)), help="What to write, see above."
 )
-@options.backbone("Put the image network in front of the classifier (onnx only).")
+@options.backbone("Image network to put in front of the classifier (onnx only).")
+@options.variant
 @options.out("File to write. [default: MODEL with the ending .onnx or .layer.npz]")
 @options.force
-def command(model: Path, kind: str, backbone: str | None, out: Path | None, force: bool) -> None:
+def command(
+    model: Path, kind: str, backbone: str | None, variant: str | None, out: Path | None, force: bool
+) -> None:
     """Write a model as one linear layer that needs nothing of this package.
 
     Calibration is included.
@@ -45,7 +48,8 @@ def command(model: Path, kind: str, backbone: str | None, out: Path | None, forc
     if backbone and kind != "onnx":
         raise click.UsageError("--backbone needs --format onnx.")
     fitted = load(model)
-    export(fitted, target, kind, backbone=options.open_backbone(backbone) if backbone else None)
+    network = options.open_backbone(backbone, variant) if backbone else None
+    export(fitted, target, kind, backbone=network)
     n_classes, width = fitted.coef_.shape
-    what = f"{Path(backbone).name} and one layer" if backbone else "one layer"
+    what = f"{network.file.name} and one layer" if network else "one layer"
     click.echo(f"wrote {target}: {what}, {width} features to {n_classes} classes", err=True)

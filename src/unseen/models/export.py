@@ -54,6 +54,7 @@ class ImageNetwork(Protocol):
     input: str  # name of the input for pixels
     output: str  # name of the output for features
     layout: str  # "NCHW" or "NHWC"
+    pooling: str  # what stands for a sequence of tokens: their "mean", or the "first"
 
 
 def export(

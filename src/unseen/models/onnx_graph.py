@@ -49,7 +49,7 @@ def merged_model(network: ImageNetwork, layer: LinearLayer) -> ModelProto:
         backbone = compose.add_prefix(backbone, "backbone/")
         entry = _entry(pixels, version)
         merged = compose.merge_models(entry, backbone, io_map=[("entry", f"backbone/{network.input}")])
-        pooling = _pooling(features, network.layout, version)
+        pooling = _pooling(features, network, version)
         io_map = [(f"backbone/{network.output}", "map")]
         merged = compose.merge_models(merged, pooling, io_map=io_map, outputs=["pooled"])
         merged = compose.merge_models(merged, _layer(layer, version), io_map=[("pooled", "features")])
@@ -120,17 +120,19 @@ def _entry(pixels: ValueInfoProto, version: Version) -> ModelProto:
     )
 
 
-def _pooling(features: ValueInfoProto, layout: str, version: Version) -> ModelProto:
-    """Return (batch, width) in float32: a map is averaged over its places, a sequence over its tokens."""
+def _pooling(features: ValueInfoProto, network: ImageNetwork, version: Version) -> ModelProto:
+    """Return (batch, width) in float32: a map averaged over positions, a sequence pooled over tokens."""
     rank = len(_shape(features))
-    axes = {4: [2, 3] if layout == "NCHW" else [1, 2], 3: [1]}.get(rank)
-    if axes:
-        nodes = _reduction("ReduceMean", "map", "mean", axes, 0, version)
+    axes = {4: [2, 3] if network.layout == "NCHW" else [1, 2], 3: [1]}.get(rank)
+    if rank == 3 and network.pooling == "first":
+        nodes = [_constant("first", 0), helper.make_node("Gather", ["map", "first"], ["row"], axis=1)]
+    elif axes:
+        nodes = _reduction("ReduceMean", "map", "row", axes, 0, version)
     else:
-        nodes = [helper.make_node("Flatten", ["map"], ["mean"], axis=1)]
+        nodes = [helper.make_node("Flatten", ["map"], ["row"], axis=1)]
     kind = features.type.tensor_type.elem_type
     return _model(
-        [*nodes, helper.make_node("Cast", ["mean"], ["pooled"], to=TensorProto.FLOAT)],
+        [*nodes, helper.make_node("Cast", ["row"], ["pooled"], to=TensorProto.FLOAT)],
         [helper.make_tensor_value_info("map", kind, _shape(features))],
         [helper.make_tensor_value_info("pooled", TensorProto.FLOAT, [None, None])],
         {},
@@ -145,11 +147,12 @@ def _reduction(
     if version.opset < AXES_AS_INPUT:
         return [helper.make_node(kind, [source], [target], axes=axes, keepdims=keepdims)]
     name = f"axes of {target}"
-    value = numpy_helper.from_array(np.array(axes, dtype=np.int64))
-    return [
-        helper.make_node("Constant", [], [name], value=value),
-        helper.make_node(kind, [source, name], [target], keepdims=keepdims),
-    ]
+    return [_constant(name, axes), helper.make_node(kind, [source, name], [target], keepdims=keepdims)]
+
+
+def _constant(name: str, value: int | list[int]) -> NodeProto:
+    tensor = numpy_helper.from_array(np.array(value, dtype=np.int64))
+    return helper.make_node("Constant", [], [name], value=tensor)
 
 
 def _model(
