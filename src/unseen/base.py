@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
-from unseen._core.labels import LabelArray, candidate_columns, is_frame, label_positions, split_prototypes
+from unseen._core.labels import LabelArray, candidate_columns, is_labeled, label_positions, split_prototypes
 from unseen._core.rows import Rows, as_rows, read_ahead
 from unseen._core.scaling import Standardization, scaled_product
 from unseen._core.training import Training
@@ -178,7 +178,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             )
         if classes is not None:
             labels = np.asarray(classes)
-        elif not is_frame(prototypes):
+        elif not is_labeled(prototypes):
             labels = self._next_labels(len(S))
         known = np.isin(labels, self.classes_)
         if known.any():

@@ -70,7 +70,7 @@ def test_half_precision_and_integers_are_numbers_too(tmp_path, X, model):
         assert table["class"] == model.predict(rows.astype(np.float32)).tolist()
 
 
-def test_names_of_pictures_and_data_sets(tmp_path, X, model):
+def test_names_of_images_and_data_sets(tmp_path, X, model):
     np.savez(tmp_path / "x.npz", X=X[:2], files=np.array(["a.jpg", "b.jpg"]))
     (table,) = predict_tables(model, open_samples(tmp_path / "x.npz"))
     assert table["file"] == ["a.jpg", "b.jpg"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from unseen.errors import UnseenError
 
 LONGEST = 4096  # characters of a name: NumPy gives every name as much memory as the longest one
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # of tables that are not CSV
 
 
 def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -20,6 +21,7 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
     if len(lines) < 2:
         raise UnseenError(f"{path} has no rows, expected a header and one line per row.")
     header, *rows = lines
+    _check_separator(path, header)
     for number, row in enumerate(rows, start=2):
         if len(row[0]) > LONGEST:
             raise UnseenError(
@@ -31,3 +33,12 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
                 f"{path}, line {number} has {len(row)} columns, expected {len(header)} as in the header."
             )
     return [name.strip() for name in header], rows
+
+
+def _check_separator(path: Path, header: list[str]) -> None:
+    for letter, name in SEPARATORS.items():
+        if len(header) == 1 and letter in header[0]:
+            raise UnseenError(
+                f"{path} is separated by {name}, expected commas: its first line is {header[0]!r}. "
+                "Save it as CSV with commas between the columns and a point in numbers."
+            )

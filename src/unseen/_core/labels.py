@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, did_you_mean, one_line
 
 LabelArray = NDArray[Any]  # integers or strings
 
@@ -45,19 +45,41 @@ def label_positions(
     except TypeError:  # strings against integers
         unknown = np.ones(len(labels), dtype=bool)
     if unknown.any():
-        raise UnseenError(_unknown_label(labels[unknown.argmax()], classes, what, lacks))
+        raise UnseenError(_unknown_label(labels, labels[unknown.argmax()], classes, what, lacks))
     return np.asarray(position)
 
 
-def _unknown_label(label: Any, classes: LabelArray, what: str, lacks: str) -> str:
+def _unknown_label(labels: LabelArray, label: Any, classes: LabelArray, what: str, lacks: str) -> str:
     n = len(classes)
     if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(n)):
         return (
             f"prototypes has {n} rows but {what} names class {label} (labels must be 0..{n - 1}). "
-            "Pass one prototype row per class."
+            f"{advise_on_range(labels, n)}"
         )
-    near = did_you_mean(str(label), map(str, classes.tolist()))
-    return f"{what} names class {str(label)!r}, which {lacks}.{near}"
+    names = list(map(str, classes.tolist()))
+    if str(label).lstrip("-").isdigit() and all(name.lstrip("-").isdigit() for name in names):
+        # a number is not a typo of another one
+        hint = f" {advise_on_range(labels, n)}" if names == list(map(str, range(n))) else ""
+    else:
+        hint = did_you_mean(str(label), names)
+    return f"{what} names class {str(label)!r}, which {lacks}.{hint}"
+
+
+def advise_on_range(labels: LabelArray, n: int) -> str:
+    """Return what to do about numbers that are not all between 0 and n - 1.
+
+    >>> advise_on_range(np.array([1, 2, 3]), 3)
+    'The labels count from 1: subtract 1.'
+    >>> advise_on_range(np.array([0, 7]), 3)
+    'Pass one prototype row per class.'
+    """
+    try:
+        numbers = labels.astype(np.int64)
+    except ValueError:  # names among them
+        numbers = np.zeros(1, dtype=np.int64)
+    if numbers.min() == 1 and numbers.max() == n:
+        return "The labels count from 1: subtract 1."
+    return "Pass one prototype row per class."
 
 
 def distinct_labels(y: LabelArray) -> LabelArray:
@@ -88,11 +110,11 @@ def class_mask(index: Iterable[int] | IndexArray, n_classes: int) -> BoolArray:
 
 
 def split_prototypes(prototypes: Any, y: ArrayLike) -> tuple[LabelArray, FloatArray]:
-    """Return (class labels, prototype rows) from an array, a DataFrame, or None for one-hot rows."""
+    """Return (class labels, rows) from an array, a DataFrame, a mapping, or None for one-hot rows."""
     if prototypes is None:
         classes = np.unique(y)
         return classes, np.eye(len(classes))
-    S = np.asarray(prototypes, dtype=np.float64)
+    S = prototype_rows(prototypes)
     if S.ndim != 2 or 0 in S.shape:
         raise UnseenError(
             f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
@@ -100,12 +122,33 @@ def split_prototypes(prototypes: Any, y: ArrayLike) -> tuple[LabelArray, FloatAr
     if not np.isfinite(S).all():
         row, column = np.argwhere(~np.isfinite(S))[0]
         raise UnseenError(f"prototypes[{row}, {column}] is {S[row, column]}, expected a finite number.")
-    classes = np.asarray(prototypes.index) if is_frame(prototypes) else np.arange(len(S))
-    if len(np.unique(classes)) < len(classes):
-        raise UnseenError("prototypes names a class twice. Pass one prototype row per class.")
+    classes = np.asarray(class_labels(prototypes)) if is_labeled(prototypes) else np.arange(len(S))
+    labels, count = np.unique(classes, return_counts=True)
+    if (count > 1).any():
+        twice = str(labels[count > 1][0])
+        raise UnseenError(f"prototypes names a class twice ({twice!r}). Pass one prototype row per class.")
     return classes, S
 
 
-def is_frame(table: Any) -> bool:
-    """Tell a DataFrame without importing pandas (a list has an ``index`` too)."""
-    return hasattr(table, "index") and hasattr(table, "columns")
+def prototype_rows(prototypes: Any) -> FloatArray:
+    """Return prototypes as numbers, (classes, attributes); each class of a mapping gives one row."""
+    rows = list(prototypes.values()) if isinstance(prototypes, Mapping) else prototypes
+    try:
+        return np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UnseenError(
+            f"prototypes must be numbers, one row of equal length per class ({one_line(error)})."
+        ) from error
+
+
+def is_labeled(prototypes: Any) -> bool:
+    """Return whether prototypes name their classes: a mapping, or a DataFrame (pandas is not imported)."""
+    # a list has an ``index`` too
+    return isinstance(prototypes, Mapping) or (
+        hasattr(prototypes, "index") and hasattr(prototypes, "columns")
+    )
+
+
+def class_labels(prototypes: Any) -> list[Any]:
+    """Return the class labels of prototypes that name their classes."""
+    return list(prototypes if isinstance(prototypes, Mapping) else prototypes.index)

@@ -1,4 +1,8 @@
-"""NumPy files from anywhere: nothing is unpickled, nothing absurd allocated, any damage one clear error."""
+"""NumPy files from any source: nothing is unpickled, and any damage is one clear error.
+
+``numpy.load`` trusts the sizes that a file announces. This reader checks them against the file and the
+machine before it allocates anything, and streams arrays that are larger than memory.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ def machine_memory() -> float:
 
 
 def text_array(texts: Iterable[str], where: str) -> NDArray[np.str_]:
-    """Return an array of text; NumPy gives every entry the room of the longest, so none may be a book."""
+    """Return an array of text; overlong entries are refused, as NumPy gives every entry the same size."""
     listed = list(texts)
     longest = max(map(len, listed), default=0)
     if longest > LONGEST:
@@ -63,10 +67,16 @@ def map_npy(path: Path) -> NDArray[Any]:
 
 
 def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the named arrays that the file has; text is always of type str."""
+    """Return those of the named arrays that the file has; text is always of type str."""
     with _opened(path) as archive:
         members = [Member.open(archive, path, name) for name in names if f"{name}.npy" in archive.namelist()]
         return {member.name: member.read(archive) for member in members}
+
+
+def npz_names(path: Path) -> list[str]:
+    """Return the names of all arrays in a file."""
+    with _opened(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
 @dataclass(frozen=True)
@@ -146,7 +156,7 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]
 
 
 def _checked_text(values: NDArray[Any]) -> NDArray[np.str_]:
-    """Return text of type str; ``ValueError`` where it is none."""
+    """Return text of type str; ``ValueError`` if it is not text."""
     if values.dtype.kind == "S":
         return np.char.decode(values, "utf-8")
     text = values.astype(values.dtype.newbyteorder("<"))

@@ -1,17 +1,18 @@
-"""Data sets by name or path, all through ``load``: a table of formats, each a module of its own."""
+"""Data sets by name or path, all through ``load``; every format is a module."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from unseen.datasets.dataset import ZeroShotDataset
+from unseen.datasets.dataset import ZeroShotDataset, hold_out
 from unseen.datasets.download import find_downloaded
 from unseen.datasets.own import is_folder, is_npz
+from unseen.datasets.prototypes import Descriptions
 from unseen.datasets.xlsa17 import is_xlsa17
 from unseen.errors import UnseenError, did_you_mean
 
@@ -22,13 +23,13 @@ _SIZES = ("n_samples", "n_features", "n_classes", "n_attributes", "random_state"
 
 @dataclass(frozen=True)
 class Source:
-    """Where data comes from: the function that loads it and the options that it takes."""
+    """Where data comes from: the function that loads it and the options it takes."""
 
     loader: str  # module:function
     options: tuple[str, ...] = ()
 
 
-# name -> generator of the data; the first one is what commands take by default
+# name -> what loads or generates the data; the first one is the default of the commands
 EMBEDDED = {
     "letters": Source("unseen.datasets.letters:load_letters"),
     "digits": Source("unseen.datasets.digits:load_digits"),
@@ -47,8 +48,8 @@ def load(
     *,
     features: str = "res101",
     split_dir: str | PathLike[str] | None = None,
-    prototypes: Any = None,
-    unseen_classes: list[str] | tuple[str, ...] | None = None,
+    prototypes: Descriptions | None = None,
+    unseen_classes: Sequence[str] | None = None,
     require_features: bool = True,
     **generator_options: Any,
 ) -> ZeroShotDataset:
@@ -63,12 +64,14 @@ def load(
         Name of the feature file in an xlsa17 folder.
     split_dir : path, optional
         Another folder with ``att_splits.mat`` and class lists, for an xlsa17 folder.
-    prototypes : path, DataFrame or Prototypes, optional
-        Class descriptions for your own data: a CSV, or a table indexed by class name.
+    prototypes : path, DataFrame, mapping or Prototypes, optional
+        Class descriptions for your own data: a CSV, a table indexed by class name, or a mapping from class
+        name to attributes.
     unseen_classes : sequence of str, optional
-        Names of the unseen classes, for your own data.
+        Names of the unseen classes, instead of those that the data set names. Embedded data and xlsa17
+        folders then get a split of their own.
     require_features : bool
-        False to get the description of a data set that is not complete (see its ``missing``).
+        False to allow a data set that is not complete (see its ``missing``).
     **generator_options
         Sizes and ``random_state`` for ``synthetic``.
 
@@ -84,6 +87,7 @@ def load(
     source = EMBEDDED[str(name_or_path)] if embedded else _find_format(path)
     given = {"split_dir": split_dir, "prototypes": prototypes, "unseen_classes": unseen_classes}
     options = {name: value for name, value in given.items() if value is not None} | generator_options
+    chosen = None if "unseen_classes" in source.options else options.pop("unseen_classes", None)
     for name in options:
         if name not in source.options:
             known = ", ".join(source.options) or "no options"
@@ -93,6 +97,8 @@ def load(
     module, _, function = source.loader.partition(":")
     loader = getattr(importlib.import_module(module), function)
     data: ZeroShotDataset = loader(**options) if embedded else loader(path, **options)
+    if chosen is not None:
+        data = hold_out(data, chosen)
     if require_features and data.missing:
         raise UnseenError(data.missing[0])
     return data

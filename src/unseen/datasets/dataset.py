@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen._core.blocks import BLOCK, FloatArray, row_blocks
+from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import LONGEST
 from unseen._core.rows import release_pages
 from unseen.errors import UnseenError
@@ -23,41 +25,41 @@ ClassFolds = tuple[tuple[Indices, Indices], ...]
 
 @dataclass(frozen=True, eq=False)
 class ZeroShotDataset:
-    """Features, labels, class descriptions and the official split; checked once, when it is made.
+    """Features, labels, class descriptions and the official split; checked once, on creation.
 
     Parameters
     ----------
     name : str
-        How tables call it.
+        Name for tables.
     X : array or memory map of shape (n_samples, n_features), or None
-        Features; None when only the description was asked for and the feature file is missing.
+        Features; None if only the description was asked for and the feature file is missing.
     y : ndarray of intp, shape (n_samples,), or None
         Row of ``prototypes`` of every sample.
     prototypes : ndarray of shape (n_classes, n_attributes)
-        One description per class, seen or unseen. No columns when they are missing.
+        One description per class, seen or unseen. No columns if they are missing.
     class_names : tuple of str
     unseen : ndarray of bool, shape (n_classes,)
-        The classes that no method may train on.
+        The classes without training samples.
     attribute_names : tuple of str, optional
     trainval, test_seen, test_unseen : ndarray of intp, optional
         The official split, as sample indices.
     class_folds : tuple of (train classes, validation classes), optional
-        Validation folds as class indices, where the data set comes with them.
+        Validation folds as class indices, if the data set comes with them.
     sample_names : ndarray of str, optional
-        What identifies a sample in other people's files, for instance its image file.
+        What identifies a sample in other files, for instance its image file.
     groups : ndarray of intp, shape (n_samples,), optional
         Samples of one group are alike beyond their class, such as the letters of one family of typefaces:
         a seen validation set holds whole groups.
     files : tuple of Path
-        What it was read from.
+        The files it was read from.
     missing : tuple of str
-        What a complete data set would need, in words for the user.
+        What a complete data set needs, in words for the user.
     notes : tuple of str
         What a user should know about the files.
     encoder : mapping, optional
-        Which encoder made the features, where the files say so (see ``unseen.datasets.features``).
+        Which encoder made the features, if the files say so (see ``unseen.datasets.features``).
     truth : object, optional
-        What generated the data, where that is known.
+        The model that generated the data, if it is known.
 
     Examples
     --------
@@ -103,7 +105,7 @@ class ZeroShotDataset:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples; from the split when features and labels are missing."""
+        """Number of samples; from the split if features and labels are missing."""
         if self.y is not None:
             return len(self.y)
         parts = [part for part in (self.trainval, self.test_seen, self.test_unseen) if part is not None]
@@ -111,12 +113,12 @@ class ZeroShotDataset:
 
     @cached_property
     def checksums(self) -> dict[str, str]:
-        """The sha256 of every file that it was read from."""
+        """The sha256 of every file it was read from."""
         return {str(path): _file_sha256(path) for path in self.files}
 
     @cached_property
     def checksum(self) -> str:
-        """Sixteen hex digits that change with anything that determines results."""
+        """Sixteen hex digits that change with everything that determines results."""
         digest = hashlib.sha256()
         for part in (*self._content(), self.prototypes, self.unseen, *self._split_arrays()):
             digest.update(np.ascontiguousarray(part).data)
@@ -124,7 +126,7 @@ class ZeroShotDataset:
         return digest.hexdigest()[:16]
 
     def _content(self) -> Iterable[NDArray[Any]]:
-        """Yield the file checksums, or the samples themselves where there is no file."""
+        """Yield the file checksums, or the samples themselves if there is no file."""
         for value in self.checksums.values():
             yield np.frombuffer(value.encode(), dtype=np.uint8)
         if not self.files:
@@ -137,8 +139,33 @@ class ZeroShotDataset:
         return [*(part for part in optional if part is not None), *folds]
 
 
+def hold_out(data: ZeroShotDataset, unseen_classes: Sequence[str]) -> ZeroShotDataset:
+    """Return the data set with other unseen classes; its own split and folds no longer apply.
+
+    Groups that were for the seen test stay there, with their samples of the classes that are seen now.
+
+    >>> from unseen.datasets import load
+    >>> digits = hold_out(load("digits"), ["1", "7"])
+    >>> [name for name, unseen in zip(digits.class_names, digits.unseen) if unseen]
+    ['1', '7']
+    """
+    chosen = label_positions(
+        list(unseen_classes), data.class_names, "unseen_classes", f"is not a class of {data.name}"
+    )
+    unseen = class_mask(chosen, len(data.class_names))
+    test_seen = None
+    if data.y is not None:
+        unseen |= np.bincount(data.y, minlength=len(unseen)) == 0
+        if data.groups is not None and data.test_seen is not None:
+            of_test = np.isin(data.groups, data.groups[data.test_seen])
+            test_seen = np.flatnonzero(of_test & ~unseen[data.y])
+    return replace(
+        data, unseen=unseen, trainval=None, test_seen=test_seen, test_unseen=None, class_folds=None
+    )
+
+
 def as_features(X: NDArray[Any]) -> FloatArray:
-    """Return X itself when it is float32 or float64, else one float32 copy.
+    """Return X itself if it is float32 or float64, else one float32 copy.
 
     >>> as_features(np.ones((1, 2), dtype=np.float16)).dtype
     dtype('float32')
@@ -153,7 +180,7 @@ def as_features(X: NDArray[Any]) -> FloatArray:
 
 
 def check_finite(X: FloatArray) -> None:
-    """Refuse NaN and infinity, with their number and the first place."""
+    """Refuse NaN and infinity; the message counts them and locates the first."""
     bad, first = 0, ""
     for block in row_blocks(len(X), BLOCK):
         rows = np.asarray(X[block])
@@ -168,7 +195,7 @@ def check_finite(X: FloatArray) -> None:
     if bad:
         raise UnseenError(
             f"The features hold {bad} value(s) that are NaN or infinite; {first}. "
-            "Remove these samples or fill the values in."
+            "Remove these samples or replace the values."
         )
 
 
@@ -182,12 +209,7 @@ def _check_classes(data: ZeroShotDataset) -> None:
             f"prototypes has shape {S.shape} but there are {len(names)} class names. "
             "Pass one prototype row per class."
         )
-    longest = max(map(len, names), default=0)
-    if longest > LONGEST:
-        raise UnseenError(f"A class name has {longest} letters, expected at most {LONGEST}.")
-    if len(set(names)) < len(names):
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
-        raise UnseenError(f"Class {twice!r} is listed twice. Give every class a name of its own.")
+    check_class_names(names)
     if not np.isfinite(S).all():
         row, column = np.argwhere(~np.isfinite(S))[0]
         raise UnseenError(
@@ -196,6 +218,16 @@ def _check_classes(data: ZeroShotDataset) -> None:
         )
     if not data.missing:
         _check_class_counts(data)
+
+
+def check_class_names(names: Sequence[str]) -> None:
+    """Refuse names that are overlong or not unique."""
+    longest = max(map(len, names), default=0)
+    if longest > LONGEST:
+        raise UnseenError(f"A class name has {longest} letters, expected at most {LONGEST}.")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise UnseenError(f"Class {twice!r} is listed twice. Give every class a name of its own.")
 
 
 def _check_class_counts(data: ZeroShotDataset) -> None:
@@ -261,7 +293,7 @@ def _check_class_folds(data: ZeroShotDataset) -> None:
     for number, (train, val) in enumerate(data.class_folds or (), start=1):
         shared = np.intersect1d(train, val)
         unseen = np.intersect1d(np.concatenate([train, val]), np.flatnonzero(data.unseen))
-        for wrong, what in ((shared, "is for training and for validation"), (unseen, "is unseen")):
+        for wrong, what in ((shared, "is both a train and a validation class"), (unseen, "is unseen")):
             if len(wrong):
                 raise UnseenError(
                     f"Validation fold {number} uses class {data.class_names[wrong[0]]!r}, which {what}."

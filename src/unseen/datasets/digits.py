@@ -30,11 +30,11 @@ SEGMENTS = {
     "f": "upper left",
     "g": "middle",
 }
-# The choice follows from the descriptions alone: the seen ones have full rank, and the unseen ones differ
-# from each other in three segments at least. Only 3, 4, 6 and 0, 1, 5 do both.
+# The choice follows from the descriptions alone: those of the seen classes have full rank, and those of the
+# unseen classes differ from each other in at least three segments. Only 3, 4, 6 and 0, 1, 5 do both.
 UNSEEN = (3, 4, 6)
-# Seven folds over the seven seen digits: as many validation classes as there are unseen ones, and every
-# two of them are held out together exactly once (the lines of the Fano plane).
+# Seven folds over the seven seen digits: as many validation classes as there are unseen classes, and every
+# pair of digits is held out together exactly once (the lines of the Fano plane).
 LINES = tuple((k, (k + 1) % 7, (k + 3) % 7) for k in range(7))
 
 

@@ -1,10 +1,10 @@
 """MATLAB files of version 5, as far as data sets need them: numbers, text, and cells of either.
 
-A file comes from anywhere, so every size that it announces is checked against what is there before anything
-is read or allocated. (SciPy's reader trusts the file; some damaged ones end the process.)
+It exists because SciPy's reader trusts the file, and some damaged files crash the process. Here every size
+that a file announces is checked against what is there before anything is read or allocated.
 
-A file is a header and a row of elements: a tag (type, size in bytes), then the content, padded to 8 bytes. A
-variable is an element of type MATRIX, or a COMPRESSED one that holds it. Its own parts are elements, too:
+A file is a header and a sequence of elements: a tag (type, size in bytes), then the content, padded to 8
+bytes. A variable is an element of type MATRIX, or a COMPRESSED one that holds it. Its parts are elements too:
 flags, dimensions, name, and then the values, or one MATRIX for each cell.
 """
 
@@ -34,7 +34,7 @@ COMPLEX = 0x800  # flag
 
 
 def read_mat5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the named variables that the file has; ``ValueError`` or ``zlib.error`` if it is damaged."""
+    """Return those of the named variables that the file has; ``ValueError`` or ``zlib.error`` if damaged."""
     found = {}
     with open(path, "rb") as file:
         size = path.stat().st_size
@@ -56,7 +56,7 @@ def read_mat5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 def _variable(
     file: BufferedReader, kind: int, length: int, order: str, names: Sequence[str]
 ) -> tuple[str, NDArray[Any] | None]:
-    """Return (name, value) of the variable that starts here; no value for one that nobody asked for."""
+    """Return (name, value) of the variable that starts here; no value if its name was not asked for."""
     source: _Source = _Plain(file, length)
     if kind == COMPRESSED:
         source = _Inflated(file, length)
@@ -101,10 +101,10 @@ class _Source:
             self.read(min(self.left, CHUNK))
 
     def finish(self) -> None:
-        """Refuse content that is not what was written, as far as that can be told."""
+        """Refuse content that is not what was written, as far as that can be checked."""
 
     def tag(self, order: str) -> tuple[int, int, bytearray]:
-        """Return (type, bytes, content); short content is in the tag itself, other is still to be read."""
+        """Return (type, bytes, content); short content is in the tag itself, longer content follows."""
         first = self.read(8)
         word = int(np.frombuffer(first, f"{order}u4")[0])
         if word >> 16:  # short: two bytes of size, two of type, four of content
@@ -172,7 +172,7 @@ class _Inflated(_Source):
 
 
 class _Head:
-    """What a variable says about itself: flags, dimensions and name."""
+    """The head of a variable: flags, dimensions and name."""
 
     shape: tuple[int, ...]
 
@@ -184,7 +184,7 @@ class _Head:
         self.kind, self.complex = word & 0xFF, bool(word & COMPLEX)
         self.shape, self.name, self.count = (), "", 0
         if self.kind not in range(1, 16):
-            return  # an object of MATLAB's own, which is laid out otherwise
+            return  # a MATLAB object, which has another layout
         sizes = source.part(order)[1]
         self.shape = tuple(np.frombuffer(sizes, f"{order}i4").tolist())
         self.name = source.part(order)[1].decode("latin-1")
@@ -228,7 +228,7 @@ def _text(source: _Source, order: str, head: _Head) -> NDArray[np.str_]:
 
 
 def decode(codes: NDArray[Any]) -> str:
-    """Return the text of character codes; ``ValueError`` for codes that are no text, or too much of it.
+    """Return the text of character codes; ``ValueError`` if they are not text, or too long.
 
     >>> decode(np.array([98, 105, 114, 100]))
     'bird'
@@ -240,7 +240,7 @@ def decode(codes: NDArray[Any]) -> str:
 
 
 def _cells(source: _Source, order: str, head: _Head) -> NDArray[np.str_]:
-    """Return the text of every cell, in the order of the file; other cells hold other cells."""
+    """Return the text of every cell, in the order of the file."""
     if head.count > source.left // 8:
         raise ValueError(f"{head.name} announces {head.count} cells in {source.left} bytes")
     return np.array([_cell(source, order) for _ in range(head.count)], dtype=str)

@@ -1,4 +1,4 @@
-"""MATLAB files, v5 and v7.3, read into plain arrays."""
+"""MATLAB files, versions 5 and 7.3, read into plain arrays."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ HDF5_OFFSET = 512  # MATLAB puts a text of its own in front of the HDF5 part
 
 
 def read_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the named variables that the file has, as MATLAB shows them; text becomes arrays of str."""
+    """Return those of the named variables that the file has, as MATLAB shows them; text as arrays of str."""
     read = _read_hdf5 if _is_hdf5(path) else read_mat5
     try:
         return {name: _plain(value) for name, value in read(path, names).items()}
     except (MemoryError, UnseenError):
         raise
-    except Exception as error:  # h5py raises a different one for every way a file can be broken
+    except Exception as error:  # h5py raises a different one for every kind of damage
         raise _unreadable(path, error) from error
 
 
 def creation_date(path: Path) -> str:
-    """Return the date in the header of a MATLAB file, or nothing.
-
-    The published versions of one file differ in it.
-    """
+    """Return the date in the header of a MATLAB file, or nothing; published versions differ in it."""
     with open(path, "rb") as file:
         head = file.read(116).decode("latin-1")
     return head.partition("Created on: ")[2].partition(" HDF5")[0].strip("\0 ")
@@ -46,8 +43,8 @@ def _is_hdf5(path: Path) -> bool:
 
 def _unreadable(path: Path, error: Exception) -> UnseenError:
     return UnseenError(
-        f"{path} cannot be read as a MATLAB file: {one_line(error)}. Expected v5 or v7.3; it may be "
-        "truncated or of another kind, so download it again."
+        f"{path} cannot be read as a MATLAB file: {one_line(error)}. Expected version 5 or 7.3; it may be "
+        "truncated or another kind of file, so download it again."
     )
 
 
@@ -61,10 +58,10 @@ def _read_hdf5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def _own(h5py: Any, file: Any, name: str) -> Any:
-    """Return a data set that lies in the file itself: HDF5 can also point to any other file."""
+    """Return an array that is stored in the file itself: HDF5 can also point to any other file."""
     item = file[name] if isinstance(file.get(name, getlink=True), h5py.HardLink) else None
     if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual:
-        raise ValueError(f"{name} is no array of this file")
+        raise ValueError(f"{name} is not an array of this file")
     return item
 
 
@@ -77,11 +74,12 @@ def _read_hdf5_array(file: Any, item: Any) -> NDArray[Any]:
 
 
 def _content(item: Any) -> NDArray[Any]:
-    """Return what a data set holds, unless it announces more than the file or the machine can hold."""
+    """Return the content of an array, unless it announces more than the file or the machine can hold."""
     if item.nbytes > MOST_COMPRESSION * item.id.get_storage_size():
         raise ValueError(f"{item.name} announces shape {item.shape}, more than the file can hold")
     check_fits(item.nbytes, item.name)
-    return item[()]
+    content: NDArray[Any] = item[()]
+    return content
 
 
 def _plain(value: NDArray[Any]) -> NDArray[Any]:

@@ -3,75 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import BoolArray
 from unseen._core.csv_files import read_csv
-from unseen._core.labels import class_mask, label_positions
-from unseen._core.npz import map_npy, read_npz, text_array
-from unseen.datasets.dataset import Indices, ZeroShotDataset, as_features
-from unseen.datasets.features import read_encoder_card
-from unseen.datasets.prototypes import read_prototypes
-from unseen.errors import UnseenError
+from unseen._core.labels import (
+    advise_on_range,
+    class_labels,
+    class_mask,
+    is_labeled,
+    label_positions,
+    prototype_rows,
+)
+from unseen._core.npz import map_npy, npz_names, read_npz, text_array
+from unseen.datasets.dataset import (
+    ClassFolds,
+    Indices,
+    ZeroShotDataset,
+    as_features,
+    check_class_names,
+)
+from unseen.datasets.features import ENCODER_KEY, EncoderCard, read_encoder_card
+from unseen.datasets.prototypes import Descriptions, Prototypes, read_prototypes
+from unseen.errors import UnseenError, did_you_mean
 
 ESSENTIAL = ("X", "y", "prototypes")
-OPTIONAL = ("class_names", "unseen_classes", "test_seen", "test_unseen", "files")
+OPTIONAL = (
+    "class_names",
+    "attribute_names",
+    "unseen_classes",
+    "test_seen",
+    "test_unseen",
+    "folds",
+    "files",
+)
 FOLDER_FILES = ("features.npy", "labels.csv", "prototypes.csv", "splits.csv")
-# what splits.csv may say about a sample -> the field of the data set
-PARTS = {"train": "trainval", "test_seen": "test_seen", "test_unseen": "test_unseen"}
-Content = Mapping[str, Any]
+# a word in splits.csv -> the field of the data set
+SPLIT_WORDS = {"train": "trainval", "test_seen": "test_seen", "test_unseen": "test_unseen"}
+Content = Mapping[str, NDArray[Any]]
 
 
 def is_npz(path: Path) -> bool:
-    """Tell whether the path names a ``.npz`` file."""
+    """Return whether the path names a ``.npz`` file."""
     return path.suffix == ".npz"
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether the path is a folder with one of our files."""
+    """Return whether the path is a folder with one of our files."""
     return any((path / name).exists() for name in FOLDER_FILES)
 
 
 def load_npz(
-    path: Path, *, prototypes: Any = None, unseen_classes: Sequence[str] | None = None
+    path: Path, *, prototypes: Descriptions | None = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in an ``.npz`` with ``X``, ``y``, ``prototypes`` and optional names and split."""
-    content: dict[str, Any] = {**read_npz(path, (*ESSENTIAL, *OPTIONAL))}
+    content = read_npz(path, (*ESSENTIAL, *OPTIONAL))
+    held = npz_names(path)
     if not set(ESSENTIAL) & set(content):
-        raise UnseenError(f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three.")
-    content["encoder"] = read_encoder_card(path)
-    return _assemble(path.stem, content, (path,), prototypes, unseen_classes)
+        raise UnseenError(
+            f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three. It holds: "
+            f"{', '.join(held) or 'nothing'}."
+        )
+    encoder = read_encoder_card(path)
+    return _assemble(path.stem, content, (path,), prototypes, unseen_classes, encoder, _notes(held))
 
 
 def load_folder(
-    path: Path, *, prototypes: Any = None, unseen_classes: Sequence[str] | None = None
+    path: Path, *, prototypes: Descriptions | None = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``."""
-    content: dict[str, Any] = {"encoder": read_encoder_card(path)}
+    content: dict[str, NDArray[Any]] = {}
     if (path / "features.npy").exists():
         content["X"] = map_npy(path / "features.npy")
     if (path / "labels.csv").exists():
-        content |= _read_labels(path / "labels.csv")
+        content |= _read_labels(path / "labels.csv", len(content["X"]) if "X" in content else None)
     if (path / "splits.csv").exists():
         content |= _read_parts(path / "splits.csv", len(content.get("y", ())))
     if prototypes is None and (path / "prototypes.csv").exists():
         prototypes = path / "prototypes.csv"
     files = tuple(path / name for name in FOLDER_FILES if (path / name).exists() and name != "prototypes.csv")
-    return _assemble(path.resolve().name, content, files, prototypes, unseen_classes)
+    encoder = read_encoder_card(path)
+    return _assemble(path.resolve().name, content, files, prototypes, unseen_classes, encoder)
 
 
 # ---- reading files ---------------------------------------------------------------------------------
 
 
-def _read_labels(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the labels from the last column and, where there are two columns, the sample's name."""
-    _, rows = read_csv(path)
+def _read_labels(path: Path, n_samples: int | None) -> dict[str, NDArray[Any]]:
+    """Return the labels in the last column and, if there are two columns, the sample names in the first."""
+    header, rows = read_csv(path)
+    if n_samples == len(rows) + 1 and header[-1] in {row[-1].strip() for row in rows}:
+        raise UnseenError(
+            f"{path} has no header: its first line {','.join(header)!r} is a label. Write a line such as "
+            "file,class above it."
+        )
     content = {"y": text_array((row[-1].strip() for row in rows), str(path))}
-    if len(rows[0]) > 1:
+    if len(header) > 1:
         content["files"] = text_array((row[0].strip() for row in rows), str(path))
     return content
 
@@ -79,15 +111,25 @@ def _read_labels(path: Path) -> dict[str, NDArray[Any]]:
 def _read_parts(path: Path, n_samples: int) -> dict[str, Indices]:
     """Return the samples of each part from the last column of ``splits.csv``, one line per sample."""
     values = text_array((row[-1].strip() for row in read_csv(path)[1]), str(path))
-    unknown = ~np.isin(values, list(PARTS))
+    unknown = ~np.isin(values, list(SPLIT_WORDS))
     if unknown.any():
         wrong = str(values[unknown][0])
-        raise UnseenError(f"{path} names part {wrong!r}, expected one of {', '.join(PARTS)}.")
+        raise UnseenError(f"{path} names part {wrong!r}, expected one of {', '.join(SPLIT_WORDS)}.")
     if len(values) != n_samples:
         raise UnseenError(
-            f"{path} has {len(values)} lines but there are {n_samples} samples, expected one each."
+            f"{path} has {len(values)} lines but there are {n_samples} samples, expected one line per sample."
         )
-    return {field: np.flatnonzero(values == part) for part, field in PARTS.items()}
+    return {field: np.flatnonzero(values == part) for part, field in SPLIT_WORDS.items()}
+
+
+def _notes(held: Sequence[str]) -> list[str]:
+    """Return which arrays of a file are not used; a misspelled name would go unnoticed."""
+    known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY)
+    return [
+        f"the file also holds {name!r}, which is not used.{did_you_mean(name, set(known) - set(held))}"
+        for name in held
+        if name not in known
+    ]
 
 
 # ---- from raw pieces to a data set -----------------------------------------------------------------
@@ -97,39 +139,44 @@ def _assemble(
     name: str,
     content: Content,
     files: tuple[Path, ...],
-    table: Any,
+    given: Descriptions | None,
     unseen_classes: Sequence[str] | None,
+    encoder: EncoderCard | None,
+    notes: Sequence[str] = (),
 ) -> ZeroShotDataset:
     """Return the data set made of the pieces, with a list of those that are missing."""
-    class_names, attribute_names, S = _classes(content, table)
+    described = _describe_classes(content, given)
+    class_names = tuple(map(str, described.index))
     y = _label_index(content["y"], content, class_names) if "y" in content else None
     unseen = content.get("unseen_classes") if unseen_classes is None else np.array(unseen_classes)
-    sample_names = content.get("files")
+    mask = _unseen(content, class_names, y, unseen)
     return ZeroShotDataset(
         name=name,
         X=as_features(content["X"]) if "X" in content else None,
         y=y,
-        prototypes=S,
+        prototypes=described.values,
         class_names=class_names,
-        unseen=_unseen(content, class_names, y, unseen),
-        attribute_names=attribute_names,
+        unseen=mask,
+        attribute_names=described.columns or None,
         trainval=_positions(content, "trainval"),
         test_seen=_positions(content, "test_seen"),
         test_unseen=_positions(content, "test_unseen"),
-        sample_names=None if sample_names is None else np.asarray(sample_names).astype(str),
-        files=files if table is None or hasattr(table, "columns") else (*files, Path(table)),
-        missing=tuple(_missing(content, S)),
-        encoder=content["encoder"],
+        class_folds=_class_folds(content, class_names, mask),
+        sample_names=content["files"].astype(str) if "files" in content else None,
+        files=(*files, *described.files),
+        missing=tuple(_missing(content, described)),
+        notes=tuple(notes),
+        encoder=encoder,
     )
 
 
-def _missing(content: Content, S: FloatArray) -> list[str]:
+def _missing(content: Content, described: Prototypes) -> list[str]:
     hints = {
         "X": "There are no features: expected X (in a folder features.npy) with one row per sample.",
         "y": "There are no labels: expected y (in a folder labels.csv) with one class per sample.",
     }
     found = [hint for name, hint in hints.items() if name not in content]
-    if not S.shape[1]:
+    if not described.values.shape[1]:
         found.append(
             "There are no class descriptions: expected prototypes, one row per class, seen or unseen. Write "
             "a CSV with the class name in the first column and its attributes after it, and pass it with "
@@ -138,77 +185,102 @@ def _missing(content: Content, S: FloatArray) -> list[str]:
     return found
 
 
-def _classes(content: Content, table: Any) -> tuple[tuple[str, ...], tuple[str, ...] | None, FloatArray]:
-    """Return (class names, attribute names, prototypes) from a table or from the arrays."""
-    if hasattr(table, "columns"):  # a DataFrame or Prototypes
-        return tuple(map(str, table.index)), tuple(map(str, table.columns)), _numbers(table)
-    if table is not None:
-        return read_prototypes(Path(table))
+def _describe_classes(content: Content, given: Descriptions | None) -> Prototypes:
+    """Return the classes and their descriptions from what is given, else from the arrays."""
+    check_class_names(_names(content, "class_names"))
+    if isinstance(given, Prototypes):
+        return given
+    if isinstance(given, str | PathLike):
+        return read_prototypes(Path(given))
+    if is_labeled(given):  # a DataFrame or a mapping
+        columns = tuple(map(str, getattr(given, "columns", ())))
+        return Prototypes(np.array(list(map(str, class_labels(given)))), columns, prototype_rows(given))
+    if given is not None:
+        raise UnseenError(
+            f"Got prototypes of type {type(given).__name__}, expected a CSV file, a DataFrame indexed by "
+            "class name, or a mapping from class name to attributes."
+        )
     if "prototypes" in content:
-        S = _numbers(content["prototypes"])
-        return _names(content) or tuple(str(number) for number in range(len(S))), None, S
-    names = _names(content) or tuple(np.unique(content.get("y", ())).astype(str))
-    return names, None, np.empty((len(names), 0))
+        S = prototype_rows(content["prototypes"])
+        names = _names(content, "class_names") or tuple(str(number) for number in range(len(S)))
+        return Prototypes(np.array(names), _names(content, "attribute_names"), S)
+    names = _names(content, "class_names") or tuple(np.unique(content.get("y", np.empty(0))).astype(str))
+    return Prototypes(np.array(names, dtype=str), (), np.empty((len(names), 0)))
 
 
-def _numbers(prototypes: Any) -> FloatArray:
-    try:
-        return np.asarray(prototypes, dtype=np.float64)
-    except ValueError as error:
-        raise UnseenError(f"prototypes must be numbers, one row per class: {error}.") from error
+def _names(content: Content, key: str) -> tuple[str, ...]:
+    return tuple(map(str, content[key].ravel().astype(str))) if key in content else ()
 
 
-def _names(content: Content) -> tuple[str, ...]:
-    return tuple(map(str, np.asarray(content.get("class_names", ())).ravel().astype(str)))
-
-
-def _label_index(labels: Any, content: Content, class_names: tuple[str, ...], what: str = "y") -> Indices:
+def _label_index(
+    given: ArrayLike, content: Content, class_names: tuple[str, ...], what: str = "y"
+) -> Indices:
     """Return labels as rows of the prototypes: names are looked up, integers count rows.
 
-    Integers beside ``class_names`` count those, so that a CSV of prototypes may list them in any order.
+    Integers beside ``class_names`` count those, so that a CSV of prototypes may list the classes in any
+    order. If the classes themselves are called by numbers, as in a CSV with classes 1 to 20, integers are
+    names.
     """
-    labels = np.asarray(labels)
+    labels = np.asarray(given)
     if labels.ndim > 1 and labels.size != len(labels):
-        raise UnseenError(f"{what} has shape {labels.shape}, expected one label after the other.")
+        raise UnseenError(f"{what} has shape {labels.shape}, expected one label per sample.")
     labels = labels.ravel()
     if labels.dtype.kind in "US":
+        _check_named(labels, content, class_names, what)
         return label_positions(labels.astype(str), class_names, what)
     if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.rint(labels)):
         raise UnseenError(f"{what} is of type {labels.dtype}, expected integers or class names.")
     index = labels.astype(np.intp)
-    own_names = np.array(_names(content))
+    own_names = np.array(_names(content, "class_names"))
     if len(own_names) and tuple(own_names) != class_names:
         _check_range(index, len(own_names), f"class_names has {len(own_names)} names but {what}")
         return label_positions(own_names[index], class_names, what)
+    if not len(own_names) and all(name.isdigit() for name in class_names) and not _counts_rows(class_names):
+        return label_positions(index.astype(str), class_names, what)
     _check_range(index, len(class_names), f"prototypes has {len(class_names)} rows but {what}")
     return index
+
+
+def _counts_rows(class_names: tuple[str, ...]) -> bool:
+    return class_names == tuple(str(number) for number in range(len(class_names)))
+
+
+def _check_named(labels: NDArray[Any], content: Content, class_names: tuple[str, ...], what: str) -> None:
+    """Refuse names of classes where only their numbers are known."""
+    unnamed = "prototypes" in content and "class_names" not in content and _counts_rows(class_names)
+    unknown = np.setdiff1d(labels.astype(str), class_names)
+    if unnamed and len(unknown) and not unknown[0].isdigit():
+        raise UnseenError(
+            f"{what} holds names such as {str(unknown[0])!r}, but the file does not say which row of "
+            "prototypes is which class. Save class_names beside them, one name per row."
+        )
 
 
 def _check_range(index: Indices, n: int, what: str) -> None:
     wrong = index[(index < 0) | (index >= n)]
     if len(wrong):
         raise UnseenError(
-            f"{what} names class {wrong[0]} (labels must be 0..{n - 1}). Pass one prototype row per class."
+            f"{what} names class {wrong[0]} (labels must be 0..{n - 1}). {advise_on_range(index, n)}"
         )
 
 
 def _unseen(
-    content: Content, class_names: tuple[str, ...], y: Indices | None, given: Any
-) -> NDArray[np.bool_]:
-    """Return the unseen classes: those given (else those of test_unseen) and all that have no sample."""
+    content: Content, class_names: tuple[str, ...], y: Indices | None, given: ArrayLike | None
+) -> BoolArray:
+    """Return the unseen classes: those given (else those of test_unseen) and all without samples."""
     n_classes = len(class_names)
+    test = _positions(content, "test_unseen")
     if given is not None:
         mask = class_mask(_label_index(given, content, class_names, "unseen_classes"), n_classes)
-    elif y is not None and "test_unseen" in content:
-        test = _positions(content, "test_unseen")
+    elif y is not None and test is not None:
         mask = class_mask(y[test[(test >= 0) & (test < len(y))]], n_classes)
     else:
         mask = np.zeros(n_classes, dtype=bool)
     return mask if y is None else mask | (np.bincount(y, minlength=n_classes) == 0)
 
 
-def _positions(content: Content, part: str) -> Any:
-    """Return sample indices from indices or from a mask over all samples; None when not given."""
+def _positions(content: Content, part: str) -> Indices | None:
+    """Return sample indices from indices or from a mask over all samples; None if not given."""
     if part not in content:
         return None
     index = np.asarray(content[part]).ravel()
@@ -218,4 +290,26 @@ def _positions(content: Content, part: str) -> Any:
         raise UnseenError(
             f"{part} is of type {index.dtype}, expected sample indices, or a mask over all samples."
         )
-    return index.astype(np.intp)
+    return np.asarray(index, dtype=np.intp)
+
+
+def _class_folds(content: Content, class_names: tuple[str, ...], unseen: BoolArray) -> ClassFolds | None:
+    """Return (train classes, validation classes) per fold from ``folds``.
+
+    One number per class says in which fold it is held out for validation, -1 for never; or a mask of shape
+    (folds, classes) says it for every fold.
+    """
+    if "folds" not in content:
+        return None
+    folds, n_classes = content["folds"], len(class_names)
+    forms = {(1, "i"), (1, "u"), (2, "b")}
+    if folds.shape[-1:] != (n_classes,) or (folds.ndim, folds.dtype.kind) not in forms:
+        raise UnseenError(
+            f"folds has shape {folds.shape} and type {folds.dtype}, expected one integer for each of the "
+            f"{n_classes} classes (the fold that validates on it, -1 for none), or a mask (folds, classes)."
+        )
+    numbers = np.unique(folds[folds >= 0]) if folds.ndim == 1 else np.empty(0)
+    held_out = folds if folds.ndim == 2 else folds == numbers[:, None]  # (folds, classes) of the file
+    row = _label_index(np.arange(n_classes), content, class_names, "folds")  # of each class of the file
+    held_out = held_out[:, np.argsort(row)]
+    return tuple((np.flatnonzero(~val & ~unseen), np.flatnonzero(val)) for val in held_out)

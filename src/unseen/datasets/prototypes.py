@@ -1,21 +1,21 @@
-"""Class descriptions from what people have: attributes in a table, words for a text encoder, or several."""
+"""Class descriptions from attributes in a table, from words for a text encoder, or from several of these."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.arrays import as_array
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.csv_files import read_csv
 from unseen._core.labels import label_positions
-from unseen._core.npz import read_npz
+from unseen._core.npz import read_npz, text_array
 from unseen._core.scaling import scale_rows
 from unseen.errors import UnseenError, did_you_mean
 
@@ -23,9 +23,19 @@ from unseen.errors import UnseenError, did_you_mean
 Encoder = Callable[[list[str]], Any]
 
 
+class Frame(Protocol):
+    """A DataFrame, as far as it matters here."""
+
+    @property
+    def index(self) -> Any: ...
+
+    @property
+    def columns(self) -> Any: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Prototypes:
-    """One description per class, under the name of the class; estimators take it as ``prototypes``.
+    """One description per class, by class name; estimators take it as ``prototypes``.
 
     Parameters
     ----------
@@ -34,6 +44,8 @@ class Prototypes:
     columns : tuple of str
         Attribute names.
     values : ndarray of shape (n_classes, n_attributes)
+    files : tuple of Path
+        Where the descriptions were read from.
 
     Examples
     --------
@@ -47,6 +59,7 @@ class Prototypes:
     index: NDArray[Any]
     columns: tuple[str, ...]
     values: FloatArray
+    files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         labels, count = np.unique(self.index, return_counts=True)
@@ -62,24 +75,29 @@ class Prototypes:
 
     @classmethod
     def from_text(cls, descriptions: Mapping[str, str | Sequence[str]], encoder: Encoder | Any) -> Self:
-        """Describe classes by the embedding of words.
+        """Describe classes by the embeddings of texts.
 
         Parameters
         ----------
-        descriptions : mapping from class name to a text or several
-            Several texts count the same: the prototype is the mean of their unit vectors, of unit length.
+        descriptions : mapping from class name to one text or several
+            Several texts have equal weight: the prototype is the mean of their unit vectors, scaled to unit
+            length.
         encoder : callable from a list of texts to an array (n_texts, width)
             Or an object with such a method ``encode``, as sentence-transformers have.
         """
         texts = {name: [said] if isinstance(said, str) else list(said) for name, said in descriptions.items()}
-        silent = next((name for name, several in texts.items() if not several), None)
-        if silent is not None:
-            raise UnseenError(f"Class {silent!r} has no text. Describe it in at least one sentence.")
+        empty = next((name for name, several in texts.items() if not several), None)
+        if empty is not None:
+            raise UnseenError(f"Class {empty!r} has no text. Describe it in at least one sentence.")
         rows = _encode(encoder, [text for several in texts.values() for text in several])
         ends = np.cumsum([len(several) for several in texts.values()])
         means = np.array([part.mean(axis=0) for part in np.split(rows, ends[:-1])])
         columns = tuple(f"embedding {i}" for i in range(rows.shape[1]))
         return cls(np.array(list(texts)), columns, scale_rows(means, "l2"))
+
+
+# a CSV file, a table indexed by class name, or one row per class name
+Descriptions = str | PathLike[str] | Prototypes | Frame | Mapping[Any, ArrayLike]
 
 
 def _encode(encoder: Encoder | Any, texts: list[str]) -> FloatArray:
@@ -95,8 +113,8 @@ def _encode(encoder: Encoder | Any, texts: list[str]) -> FloatArray:
 def combine(sources: Sequence[Prototypes], weights: Sequence[float] | None = None) -> Prototypes:
     """Describe every class by several sources at once.
 
-    Each source is scaled to unit length per class and to its weight, and the columns are put side by side,
-    so that the similarity of two classes is the weighted sum of the similarities in each source.
+    Each source is scaled to unit length per class, then by its weight, and the columns are concatenated. The
+    similarity of two classes is then the weighted sum of their similarities in each source.
 
     Parameters
     ----------
@@ -121,7 +139,8 @@ def combine(sources: Sequence[Prototypes], weights: Sequence[float] | None = Non
         # s.s' = sum of w_k (s_k.s'_k)
         parts.append(np.sqrt(weight) * scale_rows(source.values[_rows_of(source, index)], "l2"))
     columns = tuple(name for source in sources for name in source.columns)
-    return Prototypes(index, columns, np.hstack(parts))
+    files = tuple(file for source in sources for file in source.files)
+    return Prototypes(index, columns, np.hstack(parts), files)
 
 
 def _rows_of(source: Prototypes, labels: NDArray[Any]) -> IndexArray:
@@ -135,39 +154,36 @@ def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:
     """Return new descriptions with their attributes in the order of ``columns``, which they must match."""
     if not columns or new.columns == tuple(columns):
         return new
-    for name, others in [(name, new.columns) for name in columns] + [(name, columns) for name in new.columns]:
-        if name not in others:
-            known = (
-                "is not an attribute of the model"
-                if others is columns
-                else "is missing in the new descriptions"
-            )
-            raise UnseenError(f"The attribute {name!r} {known}.{did_you_mean(name, others)}")
+    absent = [name for name in columns if name not in new.columns]
+    strange = [name for name in new.columns if name not in columns]
+    if absent:
+        near = did_you_mean(absent[0], strange)
+        raise UnseenError(f"The attribute {absent[0]!r} is missing in the new descriptions.{near}")
+    if strange:
+        raise UnseenError(f"The attribute {strange[0]!r} is not an attribute of the model.")
     order = [new.columns.index(name) for name in columns]
-    return Prototypes(new.index, tuple(columns), new.values[:, order])
+    return Prototypes(new.index, tuple(columns), new.values[:, order], new.files)
 
 
 # ---- from files ------------------------------------------------------------------------------------
 
 
 def read_sources(files: Sequence[str | PathLike[str]], encoder: Encoder | None = None) -> Prototypes:
-    """Return the class descriptions in files, several side by side (see ``combine``).
+    """Return the class descriptions in files; several are combined (see ``combine``).
 
-    A CSV has a header, the class name in the first column, and then one column per attribute; or one
-    column of words for the encoder, where a class may have several lines. An ``.npz`` has ``prototypes``
-    and ``class_names``.
+    A CSV has a header, the class name in the first column, and then one column per attribute; or one column
+    of texts for the encoder, in which a class may have several lines. An ``.npz`` has ``prototypes`` and
+    ``class_names``.
     """
     return combine([_read_source(Path(file), encoder) for file in files])
 
 
 def _read_source(file: Path, encoder: Encoder | None) -> Prototypes:
     if file.suffix == ".npz":
-        labels, attributes, S = _read_npz_prototypes(file)
-        return Prototypes(np.array(labels), attributes, S)
+        return read_prototypes(file)
     header, rows = read_csv(file)
     if len(header) != 2 or all(_is_number(text) for _, text in rows):
-        names, columns, values = read_prototypes(file)
-        return Prototypes(np.array(names), columns, values)
+        return read_prototypes(file)
     if encoder is None:
         raise UnseenError(
             f"{file} describes classes in words. Give a text encoder with --encoder: an ONNX file, a folder "
@@ -176,7 +192,7 @@ def _read_source(file: Path, encoder: Encoder | None) -> Prototypes:
     texts: dict[str, list[str]] = {}
     for name, text in rows:
         texts.setdefault(name.strip(), []).append(text.strip())
-    return Prototypes.from_text(texts, encoder)
+    return replace(Prototypes.from_text(texts, encoder), files=(file,))
 
 
 def _is_number(text: str) -> bool:
@@ -187,16 +203,17 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def read_prototypes(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray]:
-    """Return (class names, attribute names, prototypes) of a CSV with the class name in the first column.
+def read_prototypes(path: Path) -> Prototypes:
+    """Return the descriptions in a CSV: the class name in the first column, then its attributes.
 
-    Or of an ``.npz``, as ``unseen describe`` writes it.
+    Or in an ``.npz``, as ``unseen describe`` writes it.
     """
     if not path.exists():
         raise UnseenError(f"{path} is missing, expected one line per class: its name, then its attributes.")
     if path.suffix == ".npz":
         return _read_npz_prototypes(path)
     header, rows = read_csv(path)
+    _check_header(path, header)
     S = np.empty((len(rows), len(header) - 1))
     for number, row in enumerate(rows):
         for column, text in enumerate(row[1:]):
@@ -205,11 +222,25 @@ def read_prototypes(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], Float
             except ValueError:
                 place = f"{path}, line {number + 2}, column {header[column + 1]!r}"
                 raise UnseenError(f"{place} is {text!r}, expected a number.") from None
-    return tuple(row[0].strip() for row in rows), tuple(header[1:]), S
+    names = text_array((row[0].strip() for row in rows), str(path))
+    return Prototypes(names, tuple(header[1:]), S, (path,))
 
 
-def _read_npz_prototypes(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray]:
-    """Return (class names, attribute names, prototypes) of an ``.npz``."""
+def _check_header(path: Path, header: Sequence[str]) -> None:
+    """Refuse a first line of numbers, unless they count the attributes as columns of a DataFrame do."""
+    if len(header) < 2 or not all(map(_is_number, header[1:])):
+        return
+    numbers = [float(text) for text in header[1:]]
+    counts = all(number.is_integer() for number in numbers) and np.all(np.diff(numbers) > 0)
+    if not counts and header[0].lower() not in ("", "class", "name"):
+        raise UnseenError(
+            f"{path} has no header: its first line {','.join(header)[:60]!r} describes a class. Write a line "
+            "above it with the word class and the names of the attributes."
+        )
+
+
+def _read_npz_prototypes(path: Path) -> Prototypes:
+    """Return the descriptions in an ``.npz``."""
     content = read_npz(path, ["prototypes", "class_names", "attribute_names"])
     S, names = content.get("prototypes"), content.get("class_names")
     if S is None or names is None:
@@ -219,5 +250,5 @@ def _read_npz_prototypes(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], 
             f"{path} has prototypes of shape {S.shape} and {names.size} class names, expected one row of "
             "numbers per class."
         )
-    columns = content.get("attribute_names", np.arange(S.shape[1]))
-    return tuple(map(str, names)), tuple(map(str, columns.ravel())), S.astype(np.float64)
+    columns = content.get("attribute_names", np.arange(S.shape[1])).ravel()
+    return Prototypes(names.astype(str), tuple(map(str, columns)), S.astype(np.float64), (path,))

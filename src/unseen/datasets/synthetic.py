@@ -1,4 +1,4 @@
-"""A generator of data whose truth is known, for tests, timings and the picture of bias and variance."""
+"""A generator of data whose truth is known, for tests, timings and the figure of bias and variance."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from numbers import Integral
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.labels import class_mask
 from unseen.datasets.dataset import ZeroShotDataset
 from unseen.errors import UnseenError
 
 UNSEEN_SHARE = 0.25
-UNDESCRIBED = 0.5  # what a class is beyond its description, relative to what is described
-INDIVIDUAL = 1.5  # how far samples of a class differ from each other, likewise
-NOISE = 1.0  # noise of every feature, relative to what the classes contribute to it
+UNDESCRIBED = 0.5  # part of a class that its description does not cover, relative to the part it covers
+INDIVIDUAL = 1.5  # how much samples of a class differ from each other, likewise
+NOISE = 1.0  # noise of every feature, relative to the contribution of the classes
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class SyntheticTruth:
 
     def regression(self) -> FloatArray:
         """Return B of the true ``E[s | x] = x B``, (features, attributes)."""
-        return self.mapping.T @ np.linalg.solve(self._latent_covariance(), self.description)
+        return np.asarray(self.mapping.T @ np.linalg.solve(self._latent_covariance(), self.description))
 
     def residual_variance(self) -> FloatArray:
         """Return the variance of every attribute around ``E[s | x]``: the intrinsic noise, (attributes,)."""
         # cov[z | x] = I - M (scale M'M + noise^2 I)^-1 M' = I - (scale M M' + noise^2 I)^-1 M M'
         explained = np.linalg.solve(self._latent_covariance(), self.mapping @ self.mapping.T)
         covariance = np.eye(len(explained)) - explained
-        return np.einsum("ik,ij,jk->k", self.description, covariance, self.description)
+        return np.asarray(np.einsum("ik,ij,jk->k", self.description, covariance, self.description))
 
     def _latent_covariance(self) -> FloatArray:
         scale = 1 + UNDESCRIBED**2 + INDIVIDUAL**2
         M = self.mapping.astype(np.float64)
-        return scale * (M @ M.T) + self.noise**2 * np.eye(len(M))  # (latent, latent)
+        return np.asarray(scale * (M @ M.T) + self.noise**2 * np.eye(len(M)))  # (latent, latent)
 
 
 def load_synthetic(
@@ -56,7 +56,7 @@ def load_synthetic(
     n_attributes: int = 48,
     random_state: int = 0,
 ) -> ZeroShotDataset:
-    """Return drawn data of any size; a quarter of the classes is unseen.
+    """Return random data of any size; a quarter of the classes is unseen.
 
     >>> from unseen.datasets import load
     >>> load("synthetic", n_samples=100, n_classes=8).X.shape
@@ -95,23 +95,23 @@ def _check_sizes(n_samples: int, n_features: int, n_classes: int, n_attributes: 
 
 
 def _draw_truth(rng: np.random.Generator, n_features: int, n_attributes: int) -> SyntheticTruth:
-    latent = max(2, n_attributes // 2)  # attributes are correlated, as real ones are
+    latent = max(2, n_attributes // 2)  # correlates the attributes, as real ones are
     description = rng.standard_normal((latent, n_attributes)) / np.sqrt(latent)
     mapping = rng.standard_normal((latent, n_features), dtype=np.float32) / np.float32(np.sqrt(latent))
     return SyntheticTruth(description, mapping, NOISE)
 
 
 def _draw_samples(
-    rng: np.random.Generator, Z: FloatArray, y: np.ndarray, truth: SyntheticTruth
+    rng: np.random.Generator, Z: FloatArray, y: IndexArray, truth: SyntheticTruth
 ) -> FloatArray:
     """Return x = (z + undescribed + individual) M + noise, a block of rows at a time, in float32."""
-    centres = (Z + UNDESCRIBED * rng.standard_normal(Z.shape)).astype(np.float32)
+    centers = (Z + UNDESCRIBED * rng.standard_normal(Z.shape)).astype(np.float32)
     X = np.empty((len(y), truth.mapping.shape[1]), dtype=np.float32)
     for block in row_blocks(len(y)):
         rows = X[block]
         rng.standard_normal(out=rows, dtype=np.float32)
         rows *= np.float32(truth.noise)
-        latent = centres[y[block]]
+        latent = centers[y[block]]
         latent += np.float32(INDIVIDUAL) * rng.standard_normal(latent.shape, dtype=np.float32)
         rows += latent @ truth.mapping
     return X

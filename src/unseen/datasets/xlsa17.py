@@ -28,14 +28,14 @@ _UNKNOWN_ATTRIBUTE = -1  # in original_att
 
 
 def is_xlsa17(path: Path) -> bool:
-    """Tell whether the folder holds MATLAB files."""
+    """Return whether the path is a folder with MATLAB files."""
     return path.is_dir() and any(path.glob("*.mat"))
 
 
 def load_xlsa17(
     path: Path, *, features: str = "res101", split_dir: str | Path | None = None
 ) -> ZeroShotDataset:
-    """Return the data set in a folder; without its feature file, what the other files tell."""
+    """Return the data set in a folder; without the feature file, what the other files say."""
     folder = Path(split_dir) if split_dir else path
     splits = _read_splits(folder / SPLIT_FILE)
     feature_file = path / f"{features.removesuffix('.mat')}.mat"
@@ -104,7 +104,7 @@ def _download_hint(folder: Path, feature_file: Path) -> str:
 
 
 def _prototypes(splits: Mapping[str, NDArray[Any]]) -> FloatArray:
-    """Return ``att`` as published, or made from ``original_att`` as it was: every class of length 1."""
+    """Return ``att`` as published, or ``original_att`` scaled to unit length per class, as ``att`` is."""
     if "att" in splits:
         return np.ascontiguousarray(splits["att"].T, dtype=np.float64)  # (classes, attributes)
     S = np.ascontiguousarray(splits["original_att"].T, dtype=np.float64)
@@ -113,7 +113,7 @@ def _prototypes(splits: Mapping[str, NDArray[Any]]) -> FloatArray:
 
 
 def _class_names(splits: Mapping[str, NDArray[Any]], folder: Path) -> tuple[str, ...]:
-    """Return the names in the order of the labels; none where no file has them."""
+    """Return the names in the order of the labels; empty if no file has them."""
     if "allclasses_names" in splits:
         return tuple(map(str, splits["allclasses_names"]))
     return tuple(_read_list(folder / "allclasses.txt"))
@@ -128,7 +128,7 @@ def _unseen(test: Indices | None, y: Indices | None, n_classes: int, listed: Ind
     """Return the unseen classes: those of the test samples, or else those listed."""
     if y is None or test is None:
         return class_mask(listed, n_classes)
-    inside = y[test[(test >= 0) & (test < len(y))]]  # wrong places are reported when all is checked
+    inside = y[test[(test >= 0) & (test < len(y))]]  # the checks of the data set report the others
     return class_mask(inside[(inside >= 0) & (inside < n_classes)], n_classes)
 
 
