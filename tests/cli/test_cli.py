@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 
 import click
 import pytest
@@ -16,6 +17,7 @@ import small_data as small
 import unseen
 from conftest import ROOT
 from unseen.cli import COMMANDS, main
+from unseen.errors import UnseenError
 from unseen.methods import METHODS
 
 HEAVY = (
@@ -100,7 +102,8 @@ def test_every_command_has_an_example_that_it_understands(name):
     for line in found:
         program, command, *arguments = shlex.split(line)
         assert (program, command) == ("unseen", name)
-        main.get_command(click.Context(main), name).make_context(name, arguments)
+        with suppress(UnseenError, click.exceptions.Exit):  # of what an eager option looks for
+            main.get_command(click.Context(main), name).make_context(name, arguments)
 
 
 def test_fit_lists_the_methods_in_its_help():

@@ -60,7 +60,7 @@ def test_fit_prints_its_card_as_json(run, birds, fitted, tmp_path):
     done = run("fit", birds / "f.npz", *arguments, "--model", tmp_path / "m", "--json", "--quiet")
     card = json.loads(done.stdout)
     assert card == read_card(fitted) == read_card(tmp_path / "m")
-    assert set(card["expected"]) == {"unseen", "seen", "H", "samples"}
+    assert card["expected"]["samples"]["seen"] == 90  # each sample of a seen class is held out once
 
 
 def test_fit_takes_embedded_data_by_default(run, tmp_path):
@@ -90,6 +90,27 @@ def test_add_class_needs_no_training(run, birds, fitted, tmp_path):
     assert read_card(tmp_path / "more")["classes"]["unseen"] == ["crane", "jay", "kite"]
     again = run("add-class", tmp_path / "more", "--prototypes", tmp_path / "new.csv")
     assert again.returncode == 2 and "'kite' is already known" in again.stderr
+
+
+def test_add_class_recalibrates_on_samples(birds, fitted, tmp_path):
+    """With the samples that the model was trained on, gamma is the one that Python gives."""
+    [duck] = [line for line in (birds / "p.csv").read_text().splitlines() if line.startswith("duck")]
+    (tmp_path / "new.csv").write_text(
+        f"class,a,b,c,d\n{duck.replace('duck', 'eider')}1\n"
+    )  # hardly a difference
+    row = [float(value) for value in f"{duck}1".split(",")[1:]]
+    arguments = ["--prototypes", tmp_path / "new.csv", "--out", tmp_path / "more"]
+    done = invoke("add-class", fitted, *arguments, "--recalibrate", birds / "f.npz")
+    assert done.exit_code == 0 and "chosen on 90 samples" in done.stderr, done.output
+    arrays, model, more = np.load(birds / "f.npz"), load(fitted), load(tmp_path / "more")
+    names = arrays["class_names"][arrays["y"]]
+    seen = names != "crane"
+    model.add_classes(np.array([row]), ["eider"]).recalibrate(arrays["X"][seen], names[seen])
+    assert more.gamma_ == model.gamma_ == read_card(tmp_path / "more")["gamma"]
+    assert more.gamma_ != load(fitted).gamma_
+    np.savez(tmp_path / "other.npz", X=arrays["X"][~seen], y=names[~seen])
+    refused = invoke("add-class", fitted, *arguments, "--recalibrate", tmp_path / "other.npz")
+    assert refused.exit_code == 2 and "no training samples of the model's seen classes" in refused.stderr
 
 
 @pytest.mark.parametrize("kind", ["onnx", "npz"])
@@ -197,6 +218,9 @@ def test_evaluate_refuses_what_the_model_does_not_know(birds, fitted, tmp_path):
 def test_inspect_shows_the_card_of_a_model(fitted, tmp_path):
     assert "unseen classes    2: crane, jay" in invoke("inspect", fitted).stdout
     assert json.loads(invoke("inspect", fitted, "--json").stdout) == read_card(fitted)
+    card = read_card(fitted)
+    save(load(fitted), tmp_path / "later", card={**card, "color": "blue"})  # of another version
+    assert "blue" in invoke("inspect", tmp_path / "later").stdout
     save(load(fitted), tmp_path / "bare")
     assert "10 features to 8 classes, without a card" in invoke("inspect", tmp_path / "bare").stdout
 

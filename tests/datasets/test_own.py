@@ -179,6 +179,7 @@ def test_prototypes_that_are_not_numbers_are_refused(tmp_path):
 # ---- which classes, which folds ------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("default:No unseen class")
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_unseen_class_or_none_is_enough(tmp_path, count):
     """To fit; a comparison of methods needs at least one."""
@@ -191,6 +192,8 @@ def test_one_unseen_class_or_none_is_enough(tmp_path, count):
     done = CliRunner().invoke(main, [*map(str, arguments), "--quiet"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["classes"]["unseen"] == NAMES[:count].tolist()
+    lines = [line for line in done.stderr.splitlines() if "No unseen class is known yet" in line]
+    assert len(lines) == 1 - count and all(line.startswith("warning: ") for line in lines)
 
 
 def test_attribute_names_come_from_the_file(tmp_path):

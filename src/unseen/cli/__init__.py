@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+import warnings
+from typing import Any, TextIO
 
 import click
 
@@ -53,13 +54,26 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; an error of the user or the machine becomes one line and exit code 2."""
         try:
-            with stoppable(lambda: "no file was written."):
+            with stoppable(lambda: "no file was written."), warnings.catch_warnings():
+                warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except (UnseenError, OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise  # the reader of our output has left, as head does
             click.echo(f"error: {_explain(error)}", err=True)
             sys.exit(2)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning as one line, without the place in the source that it comes from."""
+    click.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
 
 def _explain(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -60,18 +61,31 @@ def command(
 
 def _show_model(path: Path, as_json: bool) -> bool:
     """Print the card of a model; return whether the file is one."""
-    from unseen.models.card import Card, format_card
-    from unseen.models.io import is_model, load, read_card
+    from unseen.models.io import is_model, read_card
 
     if not is_model(path):
         return False
     card = read_card(path)
     if as_json:
         click.echo(json.dumps(card, indent=2))
-    elif card:
-        click.echo(format_card(Card.from_json(card)))
-    else:  # saved from Python without one
-        model = load(path)
-        n_classes, width = model.coef_.shape
-        click.echo(f"{type(model).__name__}: {width} features to {n_classes} classes, without a card")
+    else:
+        click.echo(_format_card(card) if card else _format_model(path))
     return True
+
+
+def _format_card(card: dict[str, Any]) -> str:
+    from unseen.models.card import Card, format_card
+
+    try:
+        return format_card(Card.from_json(card))
+    except (KeyError, TypeError, ValueError):  # of another version, or the user's own: as it is
+        return "\n".join(f"{name:<17} {json.dumps(value)}" for name, value in card.items())
+
+
+def _format_model(path: Path) -> str:
+    """Return what a model without a card says about itself."""
+    from unseen.models.io import load
+
+    model = load(path)
+    n_classes, width = model.coef_.shape
+    return f"{type(model).__name__}: {width} features to {n_classes} classes, without a card"

@@ -22,6 +22,7 @@ from unseen.calibration.curve import SeenUnseenCurve
 from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
+from unseen.models.card import Card
 from unseen.selection.search import GZSLClassifierCV, HeldOut
 
 FORMAT = "unseen model"
@@ -35,14 +36,14 @@ CHOSEN = ("gamma_", "gamma_zsl_", "best_index_", "best_index_zsl_", "best_params
 ADDED = {"gamma_rule_": "paper", "retention_": float("nan"), "retention_zsl_": float("nan")}
 
 
-def save(model: Model, path: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
+def save(model: Model, path: str | PathLike[str], *, card: Card | Mapping[str, Any] | None = None) -> None:
     """Write a fitted model to a file.
 
     Parameters
     ----------
     model : a fitted method, or a fitted GZSLClassifierCV with its calibration
     path : path of the file, with any ending
-    card : mapping, optional
+    card : Card or mapping, optional
         What a reader of the file should know, as JSON values; ``read_card`` returns it.
 
     Examples
@@ -58,7 +59,8 @@ def save(model: Model, path: str | PathLike[str], *, card: Mapping[str, Any] | N
     state, tensors = (
         _selection_state(model) if isinstance(model, GZSLClassifierCV) else _state(model, "model")
     )
-    text = json.dumps({**state, "card": _plain(card or {}, "card")})
+    facts = card.to_json() if isinstance(card, Card) else card or {}
+    text = json.dumps({**state, "card": _plain(facts, "card")})
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     header = {"format": FORMAT, "version": str(VERSION), "written_by": f"unseen {__version__}"}
     header |= {"model": text, "sha256": _checksum(text, tensors)}
