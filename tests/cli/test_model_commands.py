@@ -29,6 +29,11 @@ ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "docs" / "tutorials" / "pictures.md"
 
 
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as file:
+        return dict(file)
+
+
 @pytest.fixture(scope="module")
 def birds(tmp_path_factory) -> Path:
     """A folder with features of seven classes, a table that describes eight, and a fitted model."""
@@ -73,7 +78,7 @@ def test_predict_writes_to_standard_output(run, birds, fitted):
     done = run("predict", fitted, birds / "f.npz", "--top", 2)
     rows = list(csv.DictReader(done.stdout.splitlines()))
     assert len(rows) == 105
-    X = np.load(birds / "f.npz")["X"]
+    X = read_arrays(birds / "f.npz")["X"]
     assert [row["class"] for row in rows] == load(fitted).predict(X).tolist()
     kinds = {row["class"]: row["kind"] for row in rows}
     assert all(kind == ("unseen" if name in ("crane", "jay") else "seen") for name, kind in kinds.items())
@@ -102,7 +107,7 @@ def test_add_class_recalibrates_on_samples(birds, fitted, tmp_path):
     arguments = ["--prototypes", tmp_path / "new.csv", "--out", tmp_path / "more"]
     done = invoke("add-class", fitted, *arguments, "--recalibrate", birds / "f.npz")
     assert done.exit_code == 0 and "chosen on 90 samples" in done.stderr, done.output
-    arrays, model, more = np.load(birds / "f.npz"), load(fitted), load(tmp_path / "more")
+    arrays, model, more = read_arrays(birds / "f.npz"), load(fitted), load(tmp_path / "more")
     names = arrays["class_names"][arrays["y"]]
     seen = names != "crane"
     model.add_classes(np.array([row]), ["eider"]).recalibrate(arrays["X"][seen], names[seen])
@@ -118,13 +123,13 @@ def test_export_predicts_the_same(run, birds, fitted, tmp_path, kind):
     out = tmp_path / f"layer.{kind}"
     done = run("export", fitted, "--format", kind, "--out", out)
     assert "10 features to 8 classes" in done.stderr, done.stderr
-    X, model = np.load(birds / "f.npz")["X"], load(fitted)
+    X, model = read_arrays(birds / "f.npz")["X"], load(fitted)
     if kind == "onnx":
         session = onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"])
         names = json.loads(session.get_modelmeta().custom_metadata_map["classes"])
         found = [names[i] for i in session.run(["label"], {"features": X})[0]]
     else:
-        layer = np.load(out)
+        layer = read_arrays(out)
         rows = X / np.linalg.norm(X, axis=1, keepdims=True)
         found = layer["classes"][(rows @ layer["coef"].T + layer["intercept"]).argmax(axis=1)].tolist()
     assert found == model.predict(X).tolist()
@@ -170,7 +175,7 @@ def invoke(*arguments: object) -> Result:
 
 def test_evaluate_measures_seen_and_unseen_classes(birds, fitted):
     """U, S and H are those of the predictions, whatever the order in which the file names its classes."""
-    arrays, model = np.load(birds / "f.npz"), load(fitted)
+    arrays, model = read_arrays(birds / "f.npz"), load(fitted)
     found = json.loads(invoke("evaluate", fitted, birds / "f.npz", "--json").stdout)
     y, predicted = arrays["class_names"][arrays["y"]], model.predict(arrays["X"])
     unseen = y == "crane"
@@ -190,7 +195,7 @@ def test_evaluate_measures_seen_and_unseen_classes(birds, fitted):
 
 
 def test_evaluate_says_what_the_numbers_rest_on(birds, fitted, tmp_path):
-    arrays = dict(np.load(birds / "f.npz"))
+    arrays = read_arrays(birds / "f.npz")
     done = invoke("evaluate", fitted, birds / "f.npz")
     assert "90 of 6 seen classes, 15 of 1 unseen classes" in done.stdout
     assert "S and H are too high" in done.stderr  # the model was trained on them
@@ -202,7 +207,7 @@ def test_evaluate_says_what_the_numbers_rest_on(birds, fitted, tmp_path):
 
 
 def test_evaluate_refuses_what_the_model_does_not_know(birds, fitted, tmp_path):
-    X = np.load(birds / "f.npz")["X"]
+    X = read_arrays(birds / "f.npz")["X"]
     np.savez(tmp_path / "new.npz", X=X[:2], y=np.array(["crane", "kiwi"]))
     np.savez(tmp_path / "narrow.npz", X=X[:2, :4], y=np.array(["crane", "duck"]))
     np.savez(tmp_path / "bare.npz", X=X[:2])
@@ -232,7 +237,7 @@ def test_predict_takes_images(birds, tmp_path):
         save_image(tmp_path / "photos" / f"{seed}.png", seed)
     extract = ["extract", tmp_path / "photos", "--backbone", network, "--out", tmp_path / "x.npz", "--quiet"]
     assert invoke(*extract).exit_code == 0
-    X = np.load(tmp_path / "x.npz")["X"]
+    X = read_arrays(tmp_path / "x.npz")["X"]
     names = np.array(["jay", "owl", "tit"])
     S = Prototypes(names, (), np.random.default_rng(0).normal(size=(3, 2)))
     save(LinearSV(S).fit(X, np.resize(names[:2], len(X))), tmp_path / "m")

@@ -110,7 +110,7 @@ def test_tables_and_words_are_read_and_combined(tmp_path):
     both = read_sources([tmp_path / "a.csv", tmp_path / "t.csv"], letters)
     assert both.index.tolist() == ["jay", "owl"]
     np.testing.assert_allclose(both.values, [[1, 0, 0.5**0.5, 0.5**0.5, 0], [0, 1, 0, 0, 1]])
-    with pytest.raises(UnseenError, match="--text-encoder"):
+    with pytest.raises(UnseenError, match="--encoder"):
         read_sources([tmp_path / "t.csv"])
 
 
