@@ -231,7 +231,7 @@ def test_folds_that_make_no_sense(tmp_path, folds, message):
     assert message in refusal(save(tmp_path / "a.npz", folds=folds, unseen_classes=NAMES[:1]))
 
 
-@pytest.mark.parametrize("name", ["digits", "xlsa17"])
+@pytest.mark.parametrize("name", ["digits", "letters", "xlsa17"])
 def test_other_unseen_classes_for_any_data(tmp_path, name):
     source = small.write_xlsa17(tmp_path / "B") if name == "xlsa17" else name
     chosen = [load(source).class_names[c] for c in (0, 2)]
@@ -239,6 +239,8 @@ def test_other_unseen_classes_for_any_data(tmp_path, name):
     assert [data.class_names[c] for c in np.flatnonzero(data.unseen)] == chosen
     split = make_split(data)
     assert set(data.y[split.test_unseen]) == {0, 2} and len(split.test_seen)
+    if data.groups is not None:  # typefaces stay on their side
+        assert not set(data.groups[split.train]) & set(data.groups[split.test_seen])
     message = refusal(source, unseen_classes=["zebra"])
     assert "unseen_classes names class 'zebra', which is not a class of" in message
     found = CliRunner().invoke(main, ["inspect", str(source), "--unseen", ", ".join(chosen), "--json"])
