@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-import warnings
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
 from unseen import __version__
 from unseen.cli._signals import stoppable
+from unseen.cli._warnings import warnings_as_lines
 from unseen.errors import UnseenError, one_line
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
@@ -54,26 +54,13 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; an error of the user or the machine becomes one line and exit code 2."""
         try:
-            with stoppable(lambda: "no file was written."), warnings.catch_warnings():
-                warnings.showwarning = _show_warning
+            with stoppable(lambda: "no file was written."), warnings_as_lines():
                 return super().invoke(ctx)
         except (UnseenError, OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError):
                 raise  # the reader of our output has left, as head does
             click.echo(f"error: {_explain(error)}", err=True)
             sys.exit(2)
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Print a warning as one line, without the place in the source that it comes from."""
-    click.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
 
 def _explain(error: Exception) -> str:

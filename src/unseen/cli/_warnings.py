@@ -11,12 +11,16 @@ import click
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Show a warning as ``warning: ...`` on stderr, without the place in the code."""
+    """Show each warning once as ``warning: ...`` on stderr, without the place in the source."""
+    shown: set[str] = set()
 
     def show(message: Warning | str, *place: object, **more: object) -> None:
-        click.echo(f"warning: {message}", err=True)
+        text = " ".join(str(message).split())
+        if text not in shown:
+            click.echo(f"warning: {text}", err=True)
+        shown.add(text)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always")
+        warnings.simplefilter("always", UserWarning)  # others are for developers
         warnings.showwarning = show
         yield

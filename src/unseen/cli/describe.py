@@ -8,7 +8,6 @@ import click
 
 from unseen._core.files import check_output
 from unseen.cli import options
-from unseen.cli._warnings import warnings_as_lines
 from unseen.errors import UnseenError
 
 
@@ -58,8 +57,7 @@ def command(
     check_output(out, inputs=[classes, text_encoder, *attributes], force=force)
     named, sentences = read_classes(classes, column), read_templates(templates)
     encoder = options.open_encoder(text_encoder, variant, quiet)
-    with warnings_as_lines():
-        found = describe_classes(named, encoder, templates=sentences, attributes=attributes)
+    found = describe_classes(named, encoder, templates=sentences, attributes=attributes)
     write_prototypes(out, found, encoder.describe())
     n_texts = sum(len(said) or len(sentences) for said in named.values())
     click.echo(

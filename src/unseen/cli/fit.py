@@ -113,17 +113,16 @@ def command(
             data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
         )
         dataset = photos.dataset
-    with options.warnings_as_notes():
-        fitted, card = train(
-            dataset,
-            method,
-            normalize=normalize,
-            gamma=gamma,
-            verbose=not quiet,
-            min_seen=min_seen,
-            min_unseen=min_unseen,
-            unseen_share=unseen_share,
-        )
+    fitted, card = train(
+        dataset,
+        method,
+        normalize=normalize,
+        gamma=gamma,
+        verbose=not quiet,
+        min_seen=min_seen,
+        min_unseen=min_unseen,
+        unseen_share=unseen_share,
+    )
     if photos is not None:
         card = _complete(fitted, card, photos)
     save(fitted, model, card=card.to_json())
@@ -143,23 +142,21 @@ def _load_images(
     quiet: bool,
 ) -> ImageFolder:
     """Return the data set of a folder of images; what could not be read is said."""
-    from unseen.cli._warnings import warnings_as_lines
     from unseen.encoders.descriptions import read_classes, read_templates
     from unseen.encoders.folder import load_image_folder
 
     further = read_classes(classes) if classes else {}
     encoder = options.open_encoder(text_encoder, variant, quiet) if text_encoder and not described else None
-    with warnings_as_lines():
-        photos = load_image_folder(
-            folder,
-            options.open_backbone(backbone, variant),
-            encoder,
-            prototypes=described,
-            classes=further,
-            templates=read_templates(templates),
-            unseen_classes=unseen_classes,
-            quiet=quiet,
-        )
+    photos = load_image_folder(
+        folder,
+        options.open_backbone(backbone, variant),
+        encoder,
+        prototypes=described,
+        classes=further,
+        templates=read_templates(templates),
+        unseen_classes=unseen_classes,
+        quiet=quiet,
+    )
     for name, reason in photos.unreadable.items():
         click.echo(f"could not read {name}: {reason}", err=True)
     return photos

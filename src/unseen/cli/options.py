@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from unseen.cli._warnings import warnings_as_lines
 from unseen.methods import METHODS, method_name
 
 if TYPE_CHECKING:
@@ -129,8 +126,7 @@ def read_descriptions(
     """Return the class descriptions in the files of ``--prototypes``."""
     from unseen.datasets.prototypes import read_sources
 
-    with warnings_as_lines():
-        return read_sources(files, open_encoder(text_encoder, variant, quiet) if text_encoder else None)
+    return read_sources(files, open_encoder(text_encoder, variant, quiet) if text_encoder else None)
 
 
 def open_encoder(reference: str, variant: str | None = None, quiet: bool = True) -> TextEncoder:
@@ -207,13 +203,3 @@ def out(help: str, *, required: bool = False) -> Option:
 
 
 # ---- what commands say ----------------------------------------------------------------------------------
-
-
-@contextmanager
-def warnings_as_notes() -> Iterator[None]:
-    """Print what is warned about inside the block as one line each on stderr, every text once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
-        click.echo(f"note: {text}", err=True)
