@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from unseen.cli import options
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
+    from unseen.datasets import ZeroShotDataset
     from unseen.datasets.prototypes import Prototypes
     from unseen.encoders.folder import ImageFolder
     from unseen.models.card import Card
@@ -113,6 +115,9 @@ def command(
             data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
         )
         dataset = photos.dataset
+    late = None if photos is None else photos.late
+    if late is not None:  # it is known, but added after the training
+        warnings.filterwarnings("ignore", message="No unseen class is known yet")
     fitted, card = train(
         dataset,
         method,
@@ -124,7 +129,9 @@ def command(
         unseen_share=unseen_share,
     )
     if photos is not None:
-        card = _complete(fitted, card, photos)
+        card = replace(card, text_encoder=photos.text_encoder)
+    if late is not None:
+        card = _add_late(fitted, card, dataset, late, gamma)
     save(fitted, model, card=card.to_json())
     click.echo(json.dumps(card.to_json(), indent=2) if as_json else format_card(card))
     click.echo(f"wrote {model}", err=True)
@@ -162,13 +169,30 @@ def _load_images(
     return photos
 
 
-def _complete(fitted: GZSLClassifierCV, card: Card, photos: ImageFolder) -> Card:
-    """Add the only unseen class, if there is one, and say which text encoder made the prototypes."""
-    classes = dict(card.classes)
-    if photos.late is not None:
-        fitted.add_classes(photos.late)
-        classes["unseen"] = [*classes["unseen"], *photos.late.index.tolist()]
-    return replace(card, classes=classes, text_encoder=photos.text_encoder)
+def _add_late(
+    fitted: GZSLClassifierCV, card: Card, data: ZeroShotDataset, late: Prototypes, gamma: str
+) -> Card:
+    """Add the only unseen class to the model, and calibrate for it as if it had been there."""
+    import numpy as np
+
+    from unseen._core.rows import choose_rows
+    from unseen.datasets.splits import training_samples
+    from unseen.models.card import expect
+
+    samples = training_samples(data)
+    X, y = choose_rows(data.X, samples), np.array(data.class_names)[data.y[samples]]
+    fitted.add_classes(late)
+    if gamma == "retention":
+        fitted.recalibrate(X, y)
+    else:
+        fitted.cross_fit(X, y)
+    return replace(
+        card,
+        classes={**card.classes, "unseen": late.index.tolist()},
+        gamma=fitted.gamma_,
+        gamma_rule=fitted.gamma_rule_,
+        expected=expect(fitted),
+    )
 
 
 def _refuse_image_options(data: str, classes: str | None) -> None:
