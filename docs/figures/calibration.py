@@ -1,4 +1,4 @@
-"""Draw docs/figures/calibration.svg: how taking gamma off the seen classes moves both accuracies."""
+"""Draw docs/figures/calibration.svg: how subtracting gamma from seen scores moves both accuracies."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ flips.set(xlabel="d = best seen score - best unseen score", yticks=[], ylim=(-0.
 flips.set_title("each sample flips once, where gamma passes d", fontsize=10)
 
 ends = np.concatenate([[-1.6], curve.breakpoints, [3.4]])
-for name, values, colour in (
+for name, values, color in (
     ("unseen", curve.unseen_curve, "C0"),
     ("seen", curve.seen_curve, "C1"),
     ("H", curve.h_curve, "C2"),
 ):
-    steps.stairs(values, ends, label=name, color=colour, linewidth=1.6, baseline=None)
+    steps.stairs(values, ends, label=name, color=color, linewidth=1.6, baseline=None)
 steps.set(xlabel="gamma", ylabel="accuracy (%)", xlim=(-1.6, 3.4))
 steps.set_title("so the accuracies are steps", fontsize=10)
 steps.legend()
