@@ -204,17 +204,37 @@ def lda_scores(X, y, S, seen, alpha, rho, k, X_new):
     """Scores of X_new for all classes: log densities of Gaussians around predicted means, no tricks."""
     center = X.mean(axis=0)
     means = np.array([X[y == c].mean(axis=0) for c in seen])
-    within = sum(
-        np.outer(x - means[list(seen).index(c)], x - means[list(seen).index(c)]) for x, c in zip(X, y)
-    )
-    sigma = within / len(X)
-    D = X.shape[1]
-    P = np.linalg.inv((1 - rho) * sigma + rho * np.trace(sigma) / D * np.eye(D))
     K = np.array([[k(S[a], S[b]) for b in seen] for a in seen])
     weights = np.linalg.inv(K + alpha * np.eye(len(seen))) @ (means - center)
-    mu = np.array([[k(s, S[b]) for b in seen] for s in S]) @ weights  # (classes, features)
-    Z = X_new - center
-    return np.array([[z @ P @ m - m @ P @ m / 2 for m in mu] for z in Z])
+    mu = center + np.array([[k(s, S[b]) for b in seen] for s in S]) @ weights  # (classes, features)
+    return gaussian_scores(X, y, seen, rho, mu, X_new)
+
+
+def gaussian_scores(X, y, seen, rho, mu, X_new):
+    """Log densities of Gaussians around mu with one shrunken covariance, what all classes share left out."""
+    center, D = X.mean(axis=0), X.shape[1]
+    means = {c: X[y == c].mean(axis=0) for c in seen}
+    sigma = sum(np.outer(x - means[c], x - means[c]) for x, c in zip(X, y)) / len(X)
+    P = np.linalg.inv((1 - rho) * sigma + rho * np.trace(sigma) / D * np.eye(D))
+    return np.array([[z @ P @ m - m @ P @ m / 2 for m in mu - center] for z in X_new - center])
+
+
+def anchored_linear_sv(X, y, S, alpha):
+    """Centers s + sW of all classes with W = (T'T + alpha N I)^-1 T'(X - T) and prototypes of unit length."""
+    S = np.array([s / np.linalg.norm(s) for s in S])
+    T = S[y]
+    W = np.linalg.solve(T.T @ T + alpha * len(X) * np.eye(S.shape[1]), T.T @ (X - T))
+    return S + S @ W
+
+
+def anchored_lda_scores(X, y, S, seen, alpha, rho, k, X_new):
+    """As ``lda_scores``, but with mu(s) = s + k(s, S) (K + alpha I)^-1 (means - S), s of unit length."""
+    S = np.array([s / np.linalg.norm(s) for s in S])
+    means = np.array([X[y == c].mean(axis=0) for c in seen])
+    K = np.array([[k(S[a], S[b]) for b in seen] for a in seen])
+    weights = np.linalg.inv(K + alpha * np.eye(len(seen))) @ (means - S[list(seen)])
+    mu = S + np.array([[k(s, S[b]) for b in seen] for s in S]) @ weights  # (classes, features)
+    return gaussian_scores(X, y, seen, rho, mu, X_new)
 
 
 def nearest(points, centres):

@@ -12,7 +12,7 @@ from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, find_method
 
 # names of the methods that learn a mapping: features and prototypes may have different dimensions
-LEARNED = [name for name in METHODS if not find_method(name).shared_space]
+LEARNED = [name for name in METHODS if not METHODS[name].shared_space]
 
 
 class Problem(NamedTuple):

@@ -57,7 +57,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
     # True when a fit depends on random_state
     stochastic: ClassVar[bool] = False
-    # True when prototypes must be points in the space of the features, as embeddings of one model are
+    # True when prototypes must always be points in the space of the features, as embeddings of one model are
     shared_space: ClassVar[bool] = False
 
     prototypes: Any
@@ -90,6 +90,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         """Return the intercept of each class; by default 0."""
         return np.zeros(len(S), dtype=coef.dtype)
+
+    def _shares_space(self) -> bool:
+        """Whether this model needs prototypes in the space of the features: always, or as parametrized."""
+        return self.shared_space
 
     def _warn_about_fit(self) -> None:
         """Warn about what a user of this model should know; not called for every candidate in selection."""
@@ -287,7 +291,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _check_space(self, S: FloatArray, n_features: int) -> None:
         """Refuse prototypes of another width where they must be points in the space of the features."""
-        if self.shared_space and self.prototypes is not None and S.shape[1] != n_features:
+        if self._shares_space() and self.prototypes is not None and S.shape[1] != n_features:
             raise UnseenError(
                 f"{type(self).__name__} compares samples with prototypes directly, but prototypes has "
                 f"{S.shape[1]} columns and X has {n_features} features. Pass embeddings of one space, or "
@@ -313,11 +317,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the classifier rows (coef, intercept) of the classes with prototypes S."""
-        coef = self._class_features(S).astype(self.mapping_.dtype, copy=False) @ self.mapping_
-        intercept = self._intercepts(S, coef)
+        coef, intercept = self._linear_rows(S)
         if self.normalize != "standard":
             return coef, intercept
         return Standardization(self.standard_mean_, self.standard_scale_).fold(coef, intercept)
+
+    def _linear_rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the rows for samples that are scaled already."""
+        coef = self._class_features(S).astype(self.mapping_.dtype, copy=False) @ self.mapping_
+        return coef, self._intercepts(S, coef)
 
     def _next_labels(self, n: int) -> LabelArray:
         if self.classes_.dtype.kind not in "iu":

@@ -40,13 +40,13 @@ class Problem(NamedTuple):
 def _problem_for(estimator: ZeroShotClassifier) -> Problem:
     """Return a small problem with a linear truth, ``x = s M + noise``.
 
-    For an estimator that compares features with prototypes directly (``shared_space``), both have the same
+    For an estimator that compares features with prototypes directly, both have the same
     dimension, and M is the identity.
     """
     rng = np.random.default_rng(0)
     S = rng.uniform(size=(8, 5))
     y = np.repeat(np.arange(6), 15)
-    M, noise = (np.eye(5), 0.1) if estimator.shared_space else (rng.normal(size=(5, 12)), 0.3)
+    M, noise = (np.eye(5), 0.1) if estimator._shares_space() else (rng.normal(size=(5, 12)), 0.3)
     X = S[y] @ M + noise * rng.normal(size=(len(y), M.shape[1]))
     return Problem(X, y, S)
 

@@ -71,7 +71,7 @@ def plan(experiments: Iterable[Experiment], methods: Sequence[str] | None, n_see
 def usable_methods(experiment: Experiment) -> list[str]:
     """Return the registered methods, without those that compare features and prototypes of unequal size."""
     same_size = experiment.dataset.X.shape[1] == experiment.dataset.prototypes.shape[1]
-    return [name for name in METHODS if same_size or not find_method(name).shared_space]
+    return [name for name in METHODS if same_size or not METHODS[name].shared_space]
 
 
 def run_bench(

@@ -18,7 +18,10 @@ def command(as_json: bool) -> None:
     """
     from unseen.methods import METHODS, find_method
 
-    summaries = {name: (find_method(name).__doc__ or "").strip().splitlines()[0] for name in METHODS}
+    summaries = {}
+    for name, row in METHODS.items():
+        fixed = "".join(f" ({key}={value!r})" for key, value in row.params.items())
+        summaries[name] = (find_method(name).__doc__ or "").strip().splitlines()[0] + fixed
     if as_json:
         found = {name: {"title": METHODS[name].title, "summary": text} for name, text in summaries.items()}
         click.echo(json.dumps(found, indent=2))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -20,7 +21,7 @@ class Method:
     """All that the package knows about a method besides its mathematics.
 
     The colors were searched to stay apart: under normal vision and simulated protanopia, deuteranopia and
-    tritanopia every pair differs by at least 23 in CIELAB, and each one stands out from a white and from a
+    tritanopia every pair differs by at least 26 in CIELAB, and each one stands out from a white and from a
     near-black page.
     """
 
@@ -30,31 +31,54 @@ class Method:
     cost: int  # time of one run relative to the others: the longest runs start first
     latex: str = ""  # the title in LaTeX, where it needs more than text
     in_paper: bool = True  # one of the paper's eight, or ours
+    shared_space: bool = False  # prototypes must be points in the space of the features
+    params: Mapping[str, str] = field(default_factory=dict)  # what makes it a variant of its class
 
 
 METHODS = {
     "linear-vs": Method(
         "unseen.methods.linear:LinearVS",
         "Linear V->S",
-        "#145bcf",
+        "#8577fe",
         cost=20,
         latex=r"Linear\textsubscript{$\mathcal{V} \rightarrow \mathcal{S}$}",
     ),
     "linear-sv": Method(
         "unseen.methods.linear:LinearSV",
         "Linear S->V",
-        "#32b9ff",
+        "#0cc2fe",
         cost=8,
         latex=r"Linear\textsubscript{$\mathcal{S} \rightarrow \mathcal{V}$}",
     ),
-    "ale": Method("unseen.methods.ranking:ALE", "ALE", "#b13a00", cost=60),
-    "devise": Method("unseen.methods.ranking:DeViSE", "DeViSE", "#e3a022", cost=60),
-    "sje": Method("unseen.methods.ranking:SJE", "SJE", "#ba99bc", cost=60),
-    "eszsl": Method("unseen.methods.eszsl:ESZSL", "ESZSL", "#109453", cost=25),
-    "sync": Method("unseen.methods.sync:SynC", "SynC", "#a83699", cost=75),
-    "sae": Method("unseen.methods.sae:SAE", "SAE", "#636b6a", cost=18),
-    "lda": Method("unseen.methods.lda:LDA", "LDA", "#7818fc", cost=40, in_paper=False),
-    "cosine": Method("unseen.methods.cosine:Cosine", "Cosine", "#8cc669", cost=1, in_paper=False),
+    "ale": Method("unseen.methods.ranking:ALE", "ALE", "#cf1f01", cost=60),
+    "devise": Method("unseen.methods.ranking:DeViSE", "DeViSE", "#bdb96f", cost=60),
+    "sje": Method("unseen.methods.ranking:SJE", "SJE", "#f29dbb", cost=60),
+    "eszsl": Method("unseen.methods.eszsl:ESZSL", "ESZSL", "#288f66", cost=25),
+    "sync": Method("unseen.methods.sync:SynC", "SynC", "#8e04a2", cost=75),
+    "sae": Method("unseen.methods.sae:SAE", "SAE", "#55495b", cost=18),
+    "lda": Method("unseen.methods.lda:LDA", "LDA", "#6303db", cost=40, in_paper=False),
+    "cosine": Method(
+        "unseen.methods.cosine:Cosine", "Cosine", "#8ac800", cost=1, in_paper=False, shared_space=True
+    ),
+    "linear-sv-anchored": Method(
+        "unseen.methods.linear:LinearSV",
+        "Linear S->V, anchored",
+        "#a16aac",
+        cost=8,
+        latex=r"Linear\textsubscript{$\mathcal{S} \rightarrow \mathcal{V}$}, anchored",
+        in_paper=False,
+        shared_space=True,
+        params={"anchor": "identity"},
+    ),
+    "lda-anchored": Method(
+        "unseen.methods.lda:LDA",
+        "LDA, anchored",
+        "#932124",
+        cost=40,
+        in_paper=False,
+        shared_space=True,
+        params={"anchor": "identity"},
+    ),
 }
 _OTHER_COLORS = ("#8a6f3c", "#3f8f8f", "#c2577a")
 
@@ -72,7 +96,7 @@ def describe_method(name: str) -> Method:
     """Return the row of a method; one that is not ours is called by its name, and always gets the same color.
 
     >>> describe_method("eszsl").color
-    '#109453'
+    '#288f66'
     >>> describe_method("birds:Mine").title
     'birds:Mine'
     """
@@ -102,10 +126,13 @@ def find_method(name: str) -> type[ZeroShotClassifier]:
 
 
 def make_method(name: str, prototypes: object, seed: int) -> ZeroShotClassifier:
-    """Return the unfitted method, with the seed where it is stochastic.
+    """Return the unfitted method with the parameters of its row, and the seed where it is stochastic.
 
     >>> make_method("sje", None, 3).random_state
     3
+    >>> make_method("lda-anchored", None, 0).anchor
+    'identity'
     """
     found = find_method(name)
-    return found(prototypes, random_state=seed) if found.stochastic else found(prototypes)
+    seeded = {"random_state": seed} if found.stochastic else {}
+    return found(prototypes, **describe_method(name).params, **seeded)

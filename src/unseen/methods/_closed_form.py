@@ -85,6 +85,7 @@ class ClosedForm(ZeroShotClassifier):
         self.classes_, self.prototypes_ = split_prototypes(self.prototypes, classes)
         if classes is not None:
             label_positions(np.asarray(classes), self.classes_)  # refuses a class without prototype
+        self._check_space(self.prototypes_, self.n_features_in_)
 
     def _add(self, new: Moments) -> Self:
         """Add moments of all classes, and forget the solution that they make old."""
@@ -149,8 +150,8 @@ class ClosedForm(ZeroShotClassifier):
         return self
 
     def _add_dask(self, X: Any, y: Any) -> Self:
-        self._start()
         self.n_features_in_ = X.shape[1]
+        self._start()
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         X = X.rechunk({1: -1}).astype(dtype).map_blocks(scale_rows, self.normalize, dtype=dtype)
         if is_dask(y):

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from unseen._core.blocks import FloatArray
 from unseen._core.training import Training
 from unseen.errors import UnseenError
-from unseen.methods._closed_form import ClosedForm
+from unseen.methods._anchor import ZERO_SHOT, Anchorable, GridByAnchor
 from unseen.methods._kernels import kernel_matrix
 from unseen.methods._moments import Moments, Spectrum
 
 KERNELS = ("rbf", "linear")
 
 
-class LDA(ClosedForm):
+class LDA(Anchorable):
     r"""Linear discriminant analysis with class means that are predicted from the descriptions.
 
     Kernel ridge regression predicts the mean of a class from its prototype, and all classes share the
@@ -46,6 +46,11 @@ class LDA(ClosedForm):
         between seen prototypes, or ``s . s'``.
     bandwidth : float, default=2.0
         Width of the RBF kernel, in squared median distances.
+    anchor : {"identity", None}, default=None
+        For prototypes in the space of the features, such as embeddings of one vision-language model:
+        ``"identity"`` predicts the difference between the mean of a class and its prototype of unit length.
+        Strong regularization (a large alpha, shrinkage 1) ends at :class:`Cosine`, weak regularization at
+        the observed means of the seen classes.
     normalize : {"l2", "standard", None}, default="l2"
         Scale every sample to unit length, or every feature to mean 0 and variance 1.
 
@@ -55,6 +60,10 @@ class LDA(ClosedForm):
         Mean of the training samples.
     overlap_ : ndarray of shape (n_seen, n_seen)
         The quadratic form of the intercepts: ``mu(s)' P mu(s) = k(s, S) overlap_ k(s, S)'``.
+    variances_, directions_ : ndarray of shapes (rank,) and (n_features, rank)
+        Eigenvalues and eigenvectors of the covariance within classes, for means that are not combined from
+        those of the seen classes: anchors, and the samples of new classes. The eigenvectors are as large
+        as the covariance, so they are kept in single precision: 17 MB for 2048 features, 1 MB for 512.
 
     References
     ----------
@@ -73,11 +82,19 @@ class LDA(ClosedForm):
     """
 
     _path = ("alpha", "shrinkage", "kernel", "bandwidth")
-    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "alpha": [0.01, 0.03, 0.1, 0.3],
-        "shrinkage": [0.3, 0.5, 0.7, 0.9],
-        "bandwidth": [1.0, 2.0, 4.0, 8.0],
-    }
+    default_grid = GridByAnchor(
+        {"alpha": [0.01, 0.03, 0.1, 0.3], "shrinkage": [0.3, 0.5, 0.7, 0.9], "bandwidth": [2.0, 4.0]},
+        {
+            "alpha": [0.01, 0.03, 0.1, 0.3, 1.0, 10.0, ZERO_SHOT],
+            "shrinkage": [0.3, 0.5, 0.7, 0.9, 1.0],
+            "bandwidth": [2.0, 4.0],
+        },
+    )
+
+    center_: FloatArray
+    overlap_: FloatArray
+    variances_: FloatArray
+    directions_: FloatArray
 
     def __init__(
         self,
@@ -87,6 +104,7 @@ class LDA(ClosedForm):
         shrinkage: float = 0.7,
         kernel: str = "rbf",
         bandwidth: float = 2.0,
+        anchor: str | None = None,
         normalize: str | None = "l2",
     ) -> None:
         self.prototypes = prototypes
@@ -94,6 +112,7 @@ class LDA(ClosedForm):
         self.shrinkage = shrinkage
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.anchor = anchor
         self.normalize = normalize
 
     def _check_parameters(self) -> None:
@@ -115,8 +134,11 @@ class LDA(ClosedForm):
         self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
         center = moments.total.sum(axis=0) / moments.n  # (features,)
-        M = moments.total / moments.count[:, None] - center  # (seen classes, features)
+        S = self._placed(S)
+        means = moments.total / moments.count[:, None]  # (seen classes, features)
+        M = means - (S if self.anchor else center)  # what the regression predicts
         within = Within.of(within_spectrum(moments) if spectrum is None else spectrum, len(center))
+        directions = within.spectrum.vectors.astype(np.float32)
         precision_rows = cache(within.precision_of(M))
         kernel_spectrum = cache(lambda *kernel: Spectrum.of_gram(kernel_matrix(S, S, *kernel)))
         for model in models:
@@ -126,15 +148,35 @@ class LDA(ClosedForm):
             inverse = (eig.vectors / (eig.values + model.alpha)) @ eig.vectors.T  # (seen, seen)
             model.center_ = center
             model.overlap_ = inverse @ MPM @ inverse
+            model.variances_, model.directions_ = within.spectrum.values, directions
             yield inverse @ MP
 
     def _class_features(self, S: FloatArray) -> FloatArray:
-        return kernel_matrix(S, self.training_prototypes_, self.kernel, self.bandwidth)
+        seen = self._placed(self.training_prototypes_)
+        return kernel_matrix(self._placed(S), seen, self.kernel, self.bandwidth)
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         # (x - center).(P mu) - mu'P mu / 2 = x.coef - center.coef - k overlap k' / 2
         k = self._class_features(S)  # (classes, seen)
         return np.asarray(-coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", k @ self.overlap_, k))
+
+    def _linear_rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if not self.anchor:
+            return super()._linear_rows(S)
+        return self._rows_beside(S, np.ones(len(S)), self._placed(S) - self.center_)
+
+    def _rows_beside(self, S: FloatArray, share: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of classes with centered means ``share a + b``, where a is what S predicts.
+
+        ``share`` has shape (classes,) and ``b`` (classes, features).
+        """
+        k = share[:, None] * self._class_features(S)  # (classes, seen)
+        within = Within.of(Spectrum(self.variances_, self.directions_), len(self.center_))
+        Pa, Pb = k @ self.mapping_, within.precision_of(b)(self.shrinkage)[0]  # (classes, features)
+        # (a + b)'P(a + b) = a'Pa + b'(2 Pa + Pb), with a'Pa = k overlap k'
+        spread = np.einsum("ij,ij->i", k @ self.overlap_, k) + np.einsum("ij,ij->i", b, 2 * Pa + Pb)
+        coef = Pa + Pb
+        return coef, -coef @ self.center_ - 0.5 * spread
 
 
 # ---- the covariance within classes -------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 
 from unseen._core.blocks import FloatArray
 from unseen._core.scaling import squared_lengths
+from unseen.methods._anchor import ZERO_SHOT, Anchorable, GridByAnchor
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._moments import Moments, Spectrum, feature_spectrum, target_spectrum
 
@@ -66,7 +67,7 @@ class LinearVS(ClosedForm):
         return -0.5 * squared_lengths(S)
 
 
-class LinearSV(ClosedForm):
+class LinearSV(Anchorable):
     r"""Ridge regression from attributes to visual features.
 
     .. math:: \min_W \tfrac1N \lVert X - T W \rVert_F^2 + \alpha \lVert W \rVert_F^2
@@ -80,6 +81,11 @@ class LinearSV(ClosedForm):
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda.
+    anchor : {"identity", None}, default=None
+        For prototypes in the space of the features, such as embeddings of one vision-language model:
+        ``"identity"`` regresses the difference, ``X - T`` on ``T`` with prototypes of unit length, so that
+        the center of a class is ``s + sW``. A large alpha ends at :class:`Cosine`, a small one at the plain
+        method in the span of the seen prototypes; outside of it prototypes stay where they are.
     normalize : {"l2", "standard", None}, default="l2"
         Scale every sample to unit length, or every feature to mean 0 and variance 1.
 
@@ -98,22 +104,40 @@ class LinearSV(ClosedForm):
     array([2])
     """
 
-    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": np.logspace(-6, 1, 15).tolist()}
+    default_grid = GridByAnchor(
+        {"alpha": np.logspace(-6, 1, 15).tolist()},
+        {"alpha": [*np.logspace(-6, 1, 15).tolist(), ZERO_SHOT]},
+    )
     _uses_gram = False
 
-    def __init__(self, prototypes: Any = None, *, alpha: float = 1e-3, normalize: str | None = "l2") -> None:
+    def __init__(
+        self,
+        prototypes: Any = None,
+        *,
+        alpha: float = 1e-3,
+        anchor: str | None = None,
+        normalize: str | None = "l2",
+    ) -> None:
         self.prototypes = prototypes
         self.alpha = alpha
+        self.anchor = anchor
         self.normalize = normalize
 
     def _solve_moments(
         self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
         # W = (T'T + alpha N I)^-1 T'X with T'X = S'M and T'T = U diag(d) U'
+        S = self._placed(S)
         eig = target_spectrum(moments, S)
         UTX = (S @ eig.vectors).T @ moments.total  # (rank, features)
+        if self.anchor:
+            UTX -= eig.values[:, None] * eig.vectors.T  # U'T'(X - T), for U'T'T = diag(d) U'
+        start = np.eye(S.shape[1]) if self.anchor else np.zeros(())
         for model in models:
-            yield (eig.vectors / (eig.values + model.alpha * moments.n)) @ UTX
+            yield start + (eig.vectors / (eig.values + model.alpha * moments.n)) @ UTX
+
+    def _class_features(self, S: FloatArray) -> FloatArray:
+        return self._placed(S)
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         # -||x - sW||^2 / 2 = x.(sW) - ||sW||^2 / 2 + (the same for all classes)

@@ -173,7 +173,7 @@ def _state(estimator: ZeroShotClassifier, key: str) -> tuple[State, Tensors]:
     check_is_fitted(estimator)
     kind = type(estimator)
     place = f"{kind.__module__}:{kind.__qualname__}"
-    names = {method.place: name for name, method in METHODS.items()}
+    names = {method.place: name for name, method in METHODS.items() if not method.params}
     params = estimator.get_params(deep=False)
     params.pop("prototypes", None)
     tensors, fitted = {}, {}

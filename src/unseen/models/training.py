@@ -14,7 +14,7 @@ from unseen.datasets import ZeroShotDataset
 from unseen.datasets.inspection import differ_in_scale
 from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import GZSLFolds, training_samples
-from unseen.methods import METHODS, find_method, make_method, method_name
+from unseen.methods import METHODS, make_method, method_name
 from unseen.models.card import Card, expect
 from unseen.selection.auto import fit_best
 from unseen.selection.search import GZSLClassifierCV
@@ -107,12 +107,13 @@ def candidates(data: ZeroShotDataset, method: str, normalize: str | None) -> lis
     if normalize is None and differ_in_scale(data.X):
         scales = ["l2", "standard"]
     same_space = data.X.shape[1] == data.prototypes.shape[1]
-    names = [
-        name
+    return [
+        Candidate(name, scale)
         for name, row in METHODS.items()
-        if row.cost <= FAST and (same_space or not find_method(name).shared_space)
+        for scale in scales
+        # what compares samples with prototypes directly compares directions
+        if row.cost <= FAST and (not row.shared_space or (same_space and scale in (None, "l2")))
     ]
-    return [Candidate(name, scale) for name in names for scale in scales]
 
 
 def class_folds(data: ZeroShotDataset, random_state: int = 0) -> GZSLFolds:
