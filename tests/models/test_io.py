@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from problems import LEARNED
 from unseen import GZSLClassifierCV, LinearSV
@@ -118,6 +120,15 @@ def test_parameters_that_are_no_words_or_numbers(tmp_path, data):
 # ---- what is refused
 
 
+def test_a_pipeline_is_refused_with_what_to_do_instead(tmp_path, data):
+    seen = data.seen[data.y]
+    pipeline = make_pipeline(StandardScaler(), LinearSV(data.prototypes))
+    model = GZSLClassifierCV(pipeline, {"linearsv__alpha": [0.1]}).fit(data.X[seen], data.y[seen])
+    with pytest.raises(UnseenError, match=r'not a Pipeline.*normalize="standard".*export'):
+        save(model, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
 def rewrite(path: Path, **header: str | None) -> None:
     """Change the header of a model file."""
     with safe_open(path, framework="numpy") as file:
@@ -183,6 +194,34 @@ def test_a_flipped_bit_is_noticed(tmp_path, data):
 
 
 # ---- files of every version keep loading
+
+
+def test_what_a_later_version_adds_is_ignored(tmp_path, data):
+    """Further entries in the header and in the description change nothing: they are not needed here."""
+    model = chosen(data)
+    save(model, tmp_path / "m")
+    with safe_open(tmp_path / "m", framework="numpy") as file:
+        header, text = file.metadata(), json.loads(file.metadata()["model"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    text["selection"]["mood_"] = "good"
+    text["history"] = ["fitted", "shown around"]
+    header |= {"model": json.dumps(text), "license": "none"}
+    header["sha256"] = _checksum(header["model"], tensors)
+    save_file(tensors, tmp_path / "m", header)
+    np.testing.assert_array_equal(load(tmp_path / "m").similarity(data.X), model.similarity(data.X))
+
+
+def test_what_an_earlier_version_lacks_gets_its_default(tmp_path, data):
+    model = fitted("linear-sv", data)
+    save(model, tmp_path / "m")
+    with safe_open(tmp_path / "m", framework="numpy") as file:
+        header, text = file.metadata(), json.loads(file.metadata()["model"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    del text["model"]["params"]["normalize"]
+    header["model"] = json.dumps(text)
+    header["sha256"] = _checksum(header["model"], tensors)
+    save_file(tensors, tmp_path / "m", header)
+    assert load(tmp_path / "m").normalize == LinearSV().normalize
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("model-v*.safetensors")), ids=lambda path: path.stem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.files import atomic_path, write_npz
 from unseen._core.labels import LabelArray
-from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError, need_extra
 
 FORMATS = ("onnx", "npz")
@@ -23,8 +23,9 @@ FORMATS = ("onnx", "npz")
 class LinearLayer:
     """The classifier of a fitted model: ``scores = scaled(X) @ coef.T + intercept``, gamma included.
 
-    ``normalize`` says how samples are scaled first: ``"l2"`` to unit length, ``None`` not at all.
-    Standardized features need no step of their own: the classifier of a model is one of raw features.
+    ``normalize`` says how samples are scaled first: ``"l2"`` to unit length, ``None`` not at all. The
+    scalers of a pipeline come before that: ``X * scale + offset``. Without ``"l2"`` they are folded into the
+    classifier, as standardized features are: it takes raw features.
     """
 
     coef: FloatArray  # (classes, features)
@@ -32,19 +33,64 @@ class LinearLayer:
     classes: LabelArray  # (classes,)
     seen: BoolArray  # (classes,)
     normalize: str | None
+    scale: FloatArray | None = None  # (features,)
+    offset: FloatArray | None = None  # (features,)
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Return the layer of a fitted method or of a fitted GZSLClassifierCV."""
-        estimator = getattr(model, "estimator_", model)
-        if isinstance(estimator, ZeroShotClassifier) and hasattr(estimator, "classes_"):
-            estimator.solve()
+        """Return the layer of a fitted method, of a GZSLClassifierCV, or of a pipeline with one of them."""
+        outer, selection = _unwrap(model)
+        inner, estimator = _unwrap(getattr(selection, "estimator_", selection))
         if not hasattr(estimator, "coef_"):
             raise UnseenError(
                 f"{type(estimator).__name__} is not a fitted linear model. Only those can be exported."
             )
+        seen = np.asarray(selection.seen_)
+        coef, intercept = estimator.coef_, estimator.intercept_ - getattr(selection, "gamma_", 0.0) * seen
         normalize = "l2" if estimator.normalize == "l2" else None
-        return cls(model.coef_, model.intercept_, model.classes_, model.seen_, normalize)
+        scale, offset = _scaling([*outer, *inner], coef.shape[1])
+        if normalize is None and scale is not None:
+            # (x a + b) . c + d = x . (a c) + b . c + d
+            coef, intercept, scale, offset = coef * scale, intercept + coef @ offset, None, None
+        return cls(coef, intercept, np.asarray(selection.classes_), seen, normalize, scale, offset)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of an ``.npz``; scale and offset only where a pipeline has some."""
+        found = {"coef": self.coef, "intercept": self.intercept, "classes": self.classes, "seen": self.seen}
+        found |= {"normalize": np.array(self.normalize or "")}
+        if self.scale is not None and self.offset is not None:
+            found |= {"scale": self.scale, "offset": self.offset}
+        return found
+
+
+def _unwrap(model: Any) -> tuple[list[Any], Any]:
+    """Return the transformers of a pipeline, and its last step; of anything else none, and itself."""
+    transformers: list[Any] = []
+    while hasattr(model, "steps"):
+        transformers += [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+        model = model.steps[-1][1]
+    return transformers, model
+
+
+def _scaling(transformers: list[Any], n_features: int) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return a and b of the transformation ``x a + b`` that scalers make together; None without any."""
+    if not transformers:
+        return None, None
+    width = getattr(transformers[0], "n_features_in_", n_features)
+    probes = np.vstack([np.zeros(width), np.ones(width), np.linspace(-3, 2, width)])
+    rows = probes
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        for transformer in transformers:
+            rows = np.asarray(transformer.transform(rows), dtype=np.float64)
+    offset, scale = rows[0], rows[1] - rows[0]
+    if rows.shape != probes.shape or not np.allclose(rows[2], probes[2] * scale + offset, rtol=1e-6):
+        names = ", ".join(type(transformer).__name__ for transformer in transformers)
+        raise UnseenError(
+            f"The pipeline transforms features with {names}. Only steps that scale and shift single "
+            "features, as StandardScaler does, can be exported."
+        )
+    return scale, offset
 
 
 class ImageNetwork(Protocol):
@@ -65,11 +111,13 @@ def export(
     Parameters
     ----------
     model : fitted method or fitted GZSLClassifierCV
+        Or a pipeline that ends in one of them, or a GZSLClassifierCV of such a pipeline.
     path : path
     format : {"onnx", "npz"}
         ``onnx``: input ``features`` (batch, features), outputs ``scores`` (batch, classes) and ``label``
         (batch,), the position in the class names, which are in the metadata under ``classes`` as JSON.
-        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen`` and ``normalize`` ("l2" or "").
+        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen`` and ``normalize`` ("l2" or ""); for
+        some pipelines also ``scale`` and ``offset``, to be applied first.
     backbone : Backbone, optional
         The image network that computes the features. One ONNX file then holds both: input ``pixels``, as
         the network takes them, and the same outputs.
@@ -92,19 +140,7 @@ def export(
     elif backbone is not None:
         raise UnseenError("A backbone can only be exported with format='onnx'.")
     else:
-        _write_npz(layer, Path(path))
-
-
-def _write_npz(layer: LinearLayer, path: Path) -> None:
-    normalize: NDArray[np.str_] = np.array(layer.normalize or "")
-    write_npz(
-        path,
-        coef=layer.coef,
-        intercept=layer.intercept,
-        classes=layer.classes,
-        seen=layer.seen,
-        normalize=normalize,
-    )
+        write_npz(path, **layer.arrays())
 
 
 def _write_onnx(layer: LinearLayer, path: Path, backbone: ImageNetwork | None) -> None:

@@ -170,6 +170,12 @@ def _checksum(text: str, tensors: Tensors) -> str:
 
 def _state(estimator: ZeroShotClassifier, key: str) -> tuple[State, Tensors]:
     """Return the description of a fitted method as JSON values, and its arrays under ``key/name``."""
+    if not isinstance(estimator, ZeroShotClassifier):
+        raise UnseenError(
+            f"A model file holds a method of unseen, not a {type(estimator).__name__}. Give the method "
+            'normalize="standard" instead of a scaler, or write the classifier with '
+            "unseen.models.export.export."
+        )
     check_is_fitted(estimator)
     kind = type(estimator)
     place = f"{kind.__module__}:{kind.__qualname__}"

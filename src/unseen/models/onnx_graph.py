@@ -66,22 +66,24 @@ def merged_model(network: ImageNetwork, layer: LinearLayer) -> ModelProto:
 
 def _layer(layer: LinearLayer, version: Version) -> ModelProto:
     n_classes, n_features = layer.coef.shape
-    nodes = [
-        *([] if layer.normalize is None else _unit_length(version)),
+    constants: dict[str, ArrayLike] = {"coef": layer.coef, "intercept": layer.intercept}
+    nodes, rows = [], "features"
+    if layer.scale is not None and layer.offset is not None:
+        nodes += [
+            helper.make_node("Mul", [rows, "scale"], ["stretched"]),
+            helper.make_node("Add", ["stretched", "offset"], ["shifted"]),
+        ]
+        constants |= {"scale": layer.scale, "offset": layer.offset}
+        rows = "shifted"
+    if layer.normalize is not None:
+        nodes += _unit_length(rows, version)
+        constants["tiny"] = float(np.finfo(np.float32).tiny)
+        rows = "unit"
+    nodes += [
         # scores = x coef' + intercept
-        helper.make_node(
-            "Gemm",
-            ["features" if layer.normalize is None else "unit", "coef", "intercept"],
-            ["scores"],
-            transB=1,
-        ),
+        helper.make_node("Gemm", [rows, "coef", "intercept"], ["scores"], transB=1),
         helper.make_node("ArgMax", ["scores"], ["label"], axis=1, keepdims=0),
     ]
-    constants: dict[str, ArrayLike] = {
-        "coef": layer.coef,
-        "intercept": layer.intercept,
-        "tiny": float(np.finfo(np.float32).tiny),
-    }
     return _model(
         nodes,
         [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", n_features])],
@@ -94,13 +96,13 @@ def _layer(layer: LinearLayer, version: Version) -> ModelProto:
     )
 
 
-def _unit_length(version: Version) -> list[NodeProto]:
+def _unit_length(rows: str, version: Version) -> list[NodeProto]:
     """Return the nodes x / max|x|, then x / ||x||, where zero rows stay zero; as ``scale_rows``."""
     return [
-        helper.make_node("Abs", ["features"], ["absolute"]),
+        helper.make_node("Abs", [rows], ["absolute"]),
         *_reduction("ReduceMax", "absolute", "peak", [1], 1, version),
         helper.make_node("Max", ["peak", "tiny"], ["largest"]),
-        helper.make_node("Div", ["features", "largest"], ["bounded"]),
+        helper.make_node("Div", [rows, "largest"], ["bounded"]),
         *_reduction("ReduceL2", "bounded", "length", [1], 1, version),
         helper.make_node("Max", ["length", "tiny"], ["norm"]),
         helper.make_node("Div", ["bounded", "norm"], ["unit"]),
