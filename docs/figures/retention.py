@@ -1,4 +1,4 @@
-"""Draw docs/figures/retention.svg: the best gamma of the folds is not that of the final model, its retention is."""
+"""Draw docs/figures/retention.svg: folds and final model share the best retention, not the best gamma."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ for number, curve in enumerate(folds):
     by_gamma.plot(curve.gammas[inside], curve.h_curve[inside], color=SEEN, alpha=0.5, lw=1.2, label=label)
     by_share.plot(retention(curve), curve.h_curve, color=SEEN, alpha=0.5, lw=1.2, label=label)
 inside = np.isfinite(final.gammas)
-by_gamma.plot(final.gammas[inside], final.h_curve[inside], color=UNSEEN, lw=2, label="final model, test samples")
-by_share.plot(retention(final), final.h_curve, color=UNSEEN, lw=2, label="final model, test samples")
+label = "final model, test samples"
+by_gamma.plot(final.gammas[inside], final.h_curve[inside], color=UNSEEN, lw=2, label=label)
+by_share.plot(retention(final), final.h_curve, color=UNSEEN, lw=2, label=label)
 paper, ours = model.curve_.gamma, model.gamma_
 by_gamma.axvline(paper, color=SEEN, ls=":", label=f"gamma of the folds: H = {final.at(paper).h:.1f} %")
 by_gamma.axvline(ours, color=HARMONIC, ls="--", label=f"gamma of the rule: H = {final.at(ours).h:.1f} %")
