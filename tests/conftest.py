@@ -17,6 +17,10 @@ from click.testing import CliRunner
 ROOT = Path(__file__).resolve().parents[1]
 Completed = subprocess.CompletedProcess[str]
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # one process per core has one thread
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # a shell has what runs in the background ignore Ctrl-C, and children would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -35,8 +35,8 @@ def linear_problem(
 
 
 def small_experiment(gamma="paper") -> Experiment:
-    """Return an experiment on 600 samples of 15 classes, three of them unseen."""
-    data = load("synthetic", n_samples=600, n_features=24, n_classes=15, n_attributes=6, random_state=3)
+    """Return an experiment on 400 samples of 16 classes, some of them unseen."""
+    data = load("synthetic", n_samples=400, n_features=40, n_classes=16, n_attributes=10, random_state=3)
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
     return Experiment(data, make_split(data), asked, gamma)
 

@@ -22,7 +22,7 @@ from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import FILE_NAME, Store
 
 pytest.importorskip("distributed")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 ENVIRONMENT = {
     **os.environ,

@@ -15,6 +15,8 @@ from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summarize_store
 from unseen.methods import METHODS
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 
 @pytest.fixture(scope="module")
 def experiment():
@@ -128,8 +130,8 @@ def test_the_longest_runs_start_first(experiment, store, monkeypatch):
 
 def test_by_default_every_method_that_fits_the_data_takes_part(experiment):
     methods = {task.run.method for task in plan([experiment], None, 1)}
-    # 24 features cannot be compared with 6 attributes
+    # 40 features cannot be compared with 10 attributes
     assert methods == set(METHODS) - {"cosine", "linear-sv-anchored", "lda-anchored"}
     data = experiment.dataset
-    shared = replace(experiment, dataset=replace(data, prototypes=np.ones((15, 24)) + np.eye(15, 24)))
+    shared = replace(experiment, dataset=replace(data, prototypes=np.ones((16, 40)) + np.eye(16, 40)))
     assert {task.run.method for task in plan([shared], None, 1)} == set(METHODS)

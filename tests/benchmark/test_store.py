@@ -14,6 +14,8 @@ import pytest
 from unseen.benchmark.store import FILE_NAME, Run, Store, fingerprint
 from unseen.errors import UnseenError
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 RUN = Run("key", "experiment", "sae", 0)
 WRITER = """
 import sys

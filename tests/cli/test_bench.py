@@ -28,6 +28,8 @@ from unseen.benchmark.store import FILE_NAME, Store
 from unseen.cli import main
 from unseen.methods import METHODS
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 QUICK = "linear-vs,linear-sv,sae,eszsl"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])}
 
@@ -232,22 +234,6 @@ def test_a_method_of_ones_own_lies_in_the_working_directory(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "mine:Mine" in done.stdout
     assert (tmp_path / "runs" / "letters" / FILE_NAME).exists()
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_and_started_again_gives_the_same_numbers(run, tmp_path):
-    arguments = ["--methods", "fake_methods:Slow,linear-sv,sae", "--seeds", 3, "--json"]
-    whole = run("bench", *arguments, "--out", tmp_path / "whole", "--jobs", 1, env=ENVIRONMENT)
-    for stored in (0, 1, 3):  # killed once so many runs are stored
-        process = start(*arguments, "--out", tmp_path / "killed", "--jobs", 1)
-        wait_for_runs(tmp_path / "killed" / FILE_NAME, stored)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        with Store(tmp_path / "killed") as store:
-            store.check()
-    done = run("bench", *arguments, "--out", tmp_path / "killed", "--jobs", 1, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
-    assert numbers(json.loads(done.stdout)) == numbers(json.loads(whole.stdout))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

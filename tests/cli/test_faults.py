@@ -25,6 +25,8 @@ from forks import Done, Fork, Forks
 from unseen.benchmark.store import FILE_NAME, Store
 from unseen.benchmark.summary import summarize_store
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
 

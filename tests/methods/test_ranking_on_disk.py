@@ -84,8 +84,8 @@ def peak():
 
 ranking.COPIED = 0
 S = np.random.default_rng(0).normal(size=(12, 8))
-y = np.arange(200_000) % 10
-SJE(S, max_iter=1).fit(np.ones((2000, 256), np.float32), y[:2000])  # what any fit needs
+y = np.arange(50_000) % 10
+SJE(S, max_iter=1).fit(np.ones((2000, 1024), np.float32), y[:2000])  # what any fit needs
 before = peak()
 SJE(S, max_iter=2).fit(sys.argv[1], y)
 print((peak() - before) / 1024)
@@ -95,10 +95,10 @@ print((peak() - before) / 1024)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_stays_at_a_few_blocks(tmp_path):
     """Training on a file of 195 MB; its pages, or a copy of it, would show."""
-    X = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(200_000, 256))
+    X = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(50_000, 1024))
     rng = np.random.default_rng(0)
-    for start in range(0, len(X), 10_000):
-        X[start : start + 10_000] = rng.random((10_000, 256), dtype=np.float32)
+    for start in range(0, len(X), 5_000):
+        X[start : start + 5_000] = rng.random((5_000, 1024), dtype=np.float32)
     X.flush()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-W", "ignore", "-c", MEMORY, str(tmp_path / "x.npy")]

@@ -12,7 +12,10 @@ from fuzzing import Reader, fuzz, mutate
 
 for package in ("h5py", "onnxruntime", "PIL", "pyarrow"):
     pytest.importorskip(package)
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+pytestmark = [
+    pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc"),
+    pytest.mark.xdist_group("processes"),
+]
 
 
 @pytest.mark.parametrize("per_kind", [20, pytest.param(-(-12_000 // len(READERS)), marks=pytest.mark.slow)])

@@ -28,6 +28,8 @@ from unseen.calibration.scores import read_scores
 from unseen.datasets import load
 from unseen.errors import UnseenError
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 

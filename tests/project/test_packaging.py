@@ -16,6 +16,8 @@ import pytest
 import unseen
 from conftest import ROOT
 
+pytestmark = pytest.mark.xdist_group("packaging")
+
 
 def call(*command: object, cwd: Path) -> str:
     """Run a command without any trace of this environment's packages; return its output."""

@@ -15,6 +15,8 @@ from unseen.methods import find_method
 from unseen.report import write_report
 from unseen.selection.search import GZSLClassifierCV
 
+pytestmark = pytest.mark.xdist_group("browser")
+
 EVIL = '<script>window.harm = 1</script><img src=x onerror="window.harm = 1">'
 METHODS = ("linear-vs", "eszsl", "sae")
 
