@@ -267,7 +267,8 @@ def test_two_benches_share_a_folder(tmp_path):
 def test_help_names_every_method_within_80_columns():
     done = call("--help")
     assert "unseen bench letters" in done.stdout
-    assert all(name in done.stdout for name in METHODS)
+    text = "".join(done.stdout.split())  # a name may be broken at its hyphen
+    assert all(name in text for name in METHODS)
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
