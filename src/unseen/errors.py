@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 class UnseenError(ValueError):
-    """Input that cannot be used: what is wrong, what was expected, what was got, what to do.
+    """Input that cannot be used: what is wrong, what was expected, what was found, what to do.
 
-    The command prints it as one line and ends with exit code 2; in Python it is a ``ValueError``.
+    The command prints it as one line and exits with code 2; in Python it is a ``ValueError``.
     """
 
 
@@ -25,7 +25,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def one_line(error: Exception) -> str:
-    r"""Return the message of an error without its line breaks, or its name where it says nothing.
+    r"""Return the message of an error without line breaks, or its type if it has no message.
 
     >>> one_line(ValueError("too\n  long"))
     'too long'

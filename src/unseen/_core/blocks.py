@@ -1,4 +1,4 @@
-"""Samples in blocks: as many rows at a time as fit the cache or the memory that scores may take."""
+"""Samples in blocks: as many rows at a time as fit the cache, or the memory allowed for scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-BLOCK = 4096  # rows that are held in a second form (scaled, scored) at any moment
+BLOCK = 4096  # rows that exist in a second form (scaled, scored) at any moment
 SCORES = 2**24  # scores that exist at any moment where only their largest are needed
 FloatArray = NDArray[np.floating]
 IndexArray = NDArray[np.intp]
@@ -22,14 +22,14 @@ def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
 
 
 def score_blocks(n: int, n_classes: int) -> Iterator[slice]:
-    """Yield slices that cover ``range(n)``, shorter ones the more classes their rows are scored for."""
+    """Yield slices that cover ``range(n)``, the shorter the more classes there are to score."""
     yield from row_blocks(n, min(BLOCK, max(SCORES // n_classes, 64)))
 
 
 def top_columns(scores: FloatArray, k: int) -> NDArray[np.intp]:
     """Return the columns of the k highest scores of each row, the highest first, (rows, k).
 
-    Of equal scores the first column wins. Only rows in which the last place is a tie are sorted whole.
+    Among equal scores the first column wins. Only rows with a tie for the last place are sorted completely.
 
     >>> top_columns(np.array([[3.0, 5.0, 1.0, 5.0]]), 3)
     array([[1, 3, 0]])

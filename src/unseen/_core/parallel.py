@@ -1,4 +1,4 @@
-"""Calls that run wherever joblib's back end is: processes here, a Dask or a Ray cluster."""
+"""Calls that run wherever joblib's backend is: in processes here, on a Dask or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from joblib.parallel import get_active_backend
 
 
 def results(calls: Iterable[Any], n_jobs: int | None, *, ordered: bool = True) -> Iterator[Any]:
-    """Yield the results of delayed calls as they come, in order or as they end.
+    """Yield the results of delayed calls one by one, in their order or as they finish.
 
-    A back end that cannot give back results one by one, such as Ray's, gives all of them at the end.
+    A backend that cannot return results one by one, such as Ray's, returns all of them at the end.
 
     >>> from joblib import delayed
     >>> list(results([delayed(abs)(-1), delayed(abs)(-2)], n_jobs=1))
@@ -29,12 +29,12 @@ def results(calls: Iterable[Any], n_jobs: int | None, *, ordered: bool = True) -
 
 
 def dependent() -> dict[str, Any]:
-    """Return the options of joblib's processes that leave the end to this one, and end with it."""
+    """Return options for joblib's worker processes: they ignore Ctrl-C, and exit when this process exits."""
     return {"initializer": _depend_on, "initargs": (os.getpid(),)}
 
 
 def _depend_on(parent: int) -> None:
-    """Ignore Ctrl-C, which the parent handles; end this process when its parent has ended, however it did."""
+    """Ignore Ctrl-C, which the parent handles; exit when the parent has exited, for whatever reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar in a terminal, a readable line now and then elsewhere."""
+"""Progress on stderr: a bar in a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Advance = Callable[[int, str], None]  # (how many steps are done now, what was done)
+Advance = Callable[[int, str], None]  # (number of steps just done, what was done)
 
 
 @contextmanager
 def progress(total: int, what: str, *, unit: str = "steps", quiet: bool = False) -> Iterator[Advance]:
     """Show how far a long job is; yields ``advance(n, text)``.
 
-    In a terminal a rich bar with time left; in a log one line at most every ten seconds; nothing when quiet.
+    A terminal gets a bar with the time left, a log at most one line every ten seconds; quiet shows nothing.
     """
     if quiet:
         yield lambda n, text: None
@@ -61,7 +61,7 @@ def _log_lines(total: int, what: str, unit: str, every: float = 10.0) -> Advance
 
 
 def _duration(seconds: float) -> str:
-    """Return a time as people say it.
+    """Return a duration in the units that people use.
 
     >>> _duration(7.2), _duration(200), _duration(4000)
     ('7.2 s', '3 min 20 s', '1 h 6 min')

@@ -1,4 +1,4 @@
-"""Features that stay where they are: rows of memory-mapped files, read when they are needed."""
+"""Features that stay on disk: rows of memory-mapped files, read when they are needed."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 
 class Rows:
-    """Rows of one or several arrays, one after the other, copied only when they are asked for.
+    """Rows of one or several arrays, one after another, read only when they are indexed.
 
-    Indexing reads: the result is an array in memory, checked to be finite. ``choose`` does not read. Pages
-    of a memory-mapped file are given back after each reading, so that memory stays at what was asked for.
+    Indexing returns an array in memory, checked to be finite. ``choose`` reads nothing. The pages of a
+    memory-mapped file are released after each read, so no more memory is used than for the rows returned.
 
     Parameters
     ----------
     parts : sequence of path or array of shape (n, features)
         ``.npy`` files, which are memory-mapped, or arrays.
     index : ndarray of intp, optional
-        Which rows of them, in which order; all by default.
+        Which of their rows, in which order; by default all.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Rows:
         self.starts = np.cumsum([0, *map(len, self.parts)])
         self.index = index
         self.shape = (int(self.starts[-1]) if index is None else len(index), *next(iter(widths)))
-        # float32 and float64 stay; half precision and integers become what represents them
+        # float32 and float64 stay; half precision and integers become the type that represents them
         self.dtype = np.result_type(np.float32, *(part.dtype for part in self.parts))
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class Rows:
         return X
 
     def _read(self, number: int, index: Indices) -> NDArray[np.floating]:
-        """Copy rows of one part into memory, few at a time: a single row may map a megabyte of its file."""
+        """Copy rows of one part into memory, a few at a time: a single row may map a megabyte of its file."""
         part, index = self.parts[number], index - self.starts[number]
         X = np.empty((len(index), self.shape[1]), dtype=self.dtype)
         for start in range(0, len(index), _FEW):
@@ -91,7 +91,7 @@ class Rows:
 
 
 def as_rows(X: Any) -> Any:
-    """Return memory-mapped arrays and ``.npy`` files, one or a list of them, as Rows; all else as it is."""
+    """Return memory-mapped arrays and ``.npy`` files, one or several, as Rows; anything else as it is."""
     if _is_file(X) and getattr(X, "ndim", 2) == 2:
         return Rows([X])
     if isinstance(X, (list, tuple)) and X and all(map(_is_file, X)):
@@ -104,13 +104,13 @@ def _is_file(X: Any) -> bool:
 
 
 def choose_rows(X: Any, rows: Indices) -> Any:
-    """Return some rows of an array or a DataFrame: copied from memory, left on disk where X is there."""
+    """Return some rows of an array or a DataFrame: copied if X is in memory, left on disk if X is there."""
     X = as_rows(X)
     return X.choose(rows) if isinstance(X, Rows) else _safe_indexing(X, rows)
 
 
 def read_rows(X: Any, rows: slice) -> Any:
-    """Return some rows of an array or a DataFrame, read from disk where X is there."""
+    """Return some rows of an array or a DataFrame, read from disk if X is there."""
     return X[rows] if isinstance(X, (Rows, np.ndarray)) else _safe_indexing(X, rows)
 
 
@@ -120,13 +120,13 @@ def n_rows(X: Any) -> int:
 
 
 def read_ahead(read: Callable[[K], T], keys: Iterable[K]) -> Iterator[T]:
-    """Yield ``read(key)`` for each key, the next one from a thread: reading runs beside matrix products.
+    """Yield ``read(key)`` for each key, while a thread reads the next one beside the matrix products.
 
     >>> list(read_ahead(abs, [-1, -2]))
     [1, 2]
     """
     keys = list(keys)
-    if len(keys) < 2:  # nothing to read meanwhile
+    if len(keys) < 2:  # nothing to read ahead
         yield from map(read, keys)
         return
     with ThreadPoolExecutor(1) as thread:
@@ -138,9 +138,9 @@ def read_ahead(read: Callable[[K], T], keys: Iterable[K]) -> Iterator[T]:
 
 
 def release_pages(array: NDArray[Any]) -> None:
-    """Let the system take back the memory of pages that were read through a map of a file.
+    """Release the pages that were read from a memory-mapped file.
 
-    Changes that exist in memory only (copy on write) would be lost: such a map is left alone.
+    A copy-on-write map is left alone: its changes exist only in memory and would be lost.
     """
     if isinstance(array, np.memmap) and array.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
         base = array.base
