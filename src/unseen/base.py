@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import LabelArray, candidate_columns, is_labeled, label_positions, split_prototypes
+from unseen._core.representation import one_line_repr
 from unseen._core.rows import Rows, as_rows, read_ahead
 from unseen._core.scaling import Standardization, scaled_product
 from unseen._core.training import Training
@@ -195,6 +196,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Return the descriptions of all present classes, ready to be passed as ``prototypes``."""
         check_is_fitted(self)
         return Prototypes(self.classes_, (), self.prototypes_)
+
+    def __repr__(self) -> str:
+        return one_line_repr(self)
 
     # ---- the machinery behind them ----------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from unseen._core.blocks import BLOCK, BoolArray, FloatArray, row_blocks
 from unseen._core.labels import LabelArray
+from unseen._core.representation import one_line_repr
 from unseen.calibration.columns import column_names, find_columns, seen_columns
 from unseen.calibration.curve import OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
@@ -117,6 +118,9 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             row = int((column < 0).argmax())
             raise UnseenError(f"Every class of sample {row} has the score -inf: there is nothing to predict.")
         return self.classes_[column]
+
+    def __repr__(self) -> str:
+        return one_line_repr(self)
 
     def _maxima(self, X: Any) -> ScoreMaxima:
         score = _score_function(self.estimator)

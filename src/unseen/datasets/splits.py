@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.csv_files import read_csv
 from unseen._core.labels import LabelArray, distinct_labels
+from unseen._core.representation import one_line_repr
 from unseen.datasets._seen_test import ClassFold, draw, draw_groups, draw_test_seen, share_of
 from unseen.datasets.dataset import Indices, ZeroShotDataset
 from unseen.errors import UnseenError, did_you_mean
@@ -165,6 +166,9 @@ class GZSLFolds:
         self.seen_val = seen_val
         self.class_folds = class_folds
         self.random_state = random_state
+
+    def __repr__(self) -> str:
+        return one_line_repr(self)
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds."""

@@ -19,6 +19,7 @@ from unseen._core.blocks import BoolArray, FloatArray, score_blocks
 from unseen._core.labels import LabelArray, candidate_columns
 from unseen._core.parallel import results
 from unseen._core.progress import progress
+from unseen._core.representation import one_line_repr
 from unseen._core.rows import as_rows, n_rows, read_rows
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.classifier import class_scores
@@ -376,6 +377,10 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             _last_step(self.estimator_zsl_).add_classes(prototypes, classes)
         self.seen_ = np.concatenate([self.seen_, np.zeros(len(self.classes_) - before, dtype=bool)])
         return self
+
+    def __repr__(self) -> str:
+        folds = {"cv": f"{len(self.cv)} folds"} if isinstance(self.cv, list | tuple) else {}
+        return one_line_repr(self, **folds)
 
 
 # ---- what the user passes ----------------------------------------------------------------------------
