@@ -17,7 +17,7 @@ from unseen._core.labels import LabelArray, candidate_columns, is_labeled, label
 from unseen._core.representation import one_line_repr
 from unseen._core.rows import Rows, as_rows, read_ahead
 from unseen._core.scaling import Standardization, scaled_product
-from unseen._core.training import Training
+from unseen._core.training import Training, weigh_samples
 from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError
 
@@ -227,9 +227,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         representable = np.abs(self.intercept_).max() < LARGEST
         return np.dtype(X.dtype if representable else np.float64)
 
-    def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
-        """Fit all models on the same samples."""
-        X, y = self._validate(X, y)
+    def _fit_models(
+        self, models: Sequence[Self], X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> Iterator[Self]:
+        """Fit all models on the same samples; only some methods take weights."""
+        X, y, weight = weigh_samples(*self._validate(X, y), sample_weight)
         for model in models:
             model._check_parameters()
         classes, S = split_prototypes(self.prototypes, y)
@@ -239,7 +241,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         y_seen = (np.cumsum(seen) - 1)[index]
 
         def solve(group: Sequence[Self]) -> Iterator[FloatArray]:
-            return group[0]._solve_samples(Training(X, y_seen, S[seen], group[0].normalize), group)
+            training = Training(X, y_seen, S[seen], group[0].normalize, weight=weight)
+            return group[0]._solve_samples(training, group)
 
         yield from self._solve_groups(models, classes, S, seen, solve)
 

@@ -40,7 +40,8 @@ FOLDS = [(np.arange(900), np.arange(900, 1000))] * 3
         (
             GZSLClassifierCV(make_pipeline(StandardScaler(), ESZSL(P)), cv=KFold(3)),
             "GZSLClassifierCV(estimator=Pipeline(steps=[('standardscaler', StandardScaler()), "
-            "('eszsl', ESZSL(prototypes=array 200x312))]), cv=KFold(n_splits=3, random_state=None, shuffle=False))",
+            "('eszsl', ESZSL(prototypes=array 200x312))]), "
+            "cv=KFold(n_splits=3, random_state=None, shuffle=False))",
         ),
         (
             CalibratedClassifier(ESZSL(P), seen=list(range(150)), min_seen=80),
@@ -62,9 +63,7 @@ def test_every_method_prints_in_one_short_line(name):
 def test_all_parameters_are_shown_where_scikit_learn_is_asked_to():
     with sklearn.config_context(print_changed_only=False):
         text = repr(ESZSL(P))
-    assert text == (
-        "ESZSL(prototypes=array 200x312, alpha=1.0, beta=1.0, targets='01', normalize='l2')"
-    )
+    assert text == ("ESZSL(prototypes=array 200x312, alpha=1.0, beta=1.0, targets='01', normalize='l2')")
 
 
 def test_a_notebook_shows_it():

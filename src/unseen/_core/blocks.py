@@ -43,13 +43,14 @@ def top_columns(scores: FloatArray, k: int) -> NDArray[np.intp]:
     return top
 
 
-def class_sums(X: FloatArray, y: IndexArray, n_classes: int) -> FloatArray:
-    """Return the sum of the samples of each class, (classes, features).
+def class_sums(X: FloatArray, y: IndexArray, n_classes: int, weight: FloatArray | None = None) -> FloatArray:
+    """Return the sum of the samples of each class, each times its weight, (classes, features).
 
     >>> class_sums(np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1]), 3)
     array([[2.],
            [5.],
            [0.]])
     """
-    members = scipy.sparse.csr_array((np.ones(len(y)), (y, np.arange(len(y)))), shape=(n_classes, len(y)))
+    weight = np.ones(len(y)) if weight is None else weight
+    members = scipy.sparse.csr_array((weight, (y, np.arange(len(y)))), shape=(n_classes, len(y)))
     return np.asarray(members @ X)

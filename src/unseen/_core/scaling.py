@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Self
 
 import numpy as np
@@ -57,6 +58,11 @@ def _scale_extreme_rows(X: FloatArray) -> FloatArray:
     return X / np.where(norm == 0, 1, norm)
 
 
+def weigh_rows(X: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Return R with R'R = X' diag(weight) X: the rows times the roots of their weights; X without weights."""
+    return X if weight is None else X * np.sqrt(weight)[:, None]
+
+
 def squared_lengths(X: FloatArray) -> FloatArray:
     """Return ``||x||^2`` of every row.
 
@@ -83,13 +89,15 @@ class Standardization:
     scale: FloatArray  # (features,)
 
     @classmethod
-    def of_blocks(cls, blocks: Iterable[FloatArray]) -> Self:
-        """Measure samples that come in blocks."""
+    def of_blocks(
+        cls, blocks: Iterable[FloatArray], weights: Iterable[FloatArray | None] = repeat(None)
+    ) -> Self:
+        """Measure samples that come in blocks, with the weights of each block."""
         from sklearn.preprocessing import StandardScaler
 
         scaler = StandardScaler()
-        for X in blocks:
-            scaler.partial_fit(X.astype(np.float64, copy=False))
+        for X, weight in zip(blocks, weights):
+            scaler.partial_fit(X.astype(np.float64, copy=False), sample_weight=weight)
         return cls(scaler.mean_, scaler.scale_)
 
     def apply(self, X: FloatArray) -> FloatArray:

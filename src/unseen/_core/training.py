@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from unseen._core.blocks import BLOCK, FloatArray, IndexArray, row_blocks
-from unseen._core.rows import Rows, read_ahead
+from unseen._core.labels import LabelArray
+from unseen._core.rows import Rows, choose_rows, read_ahead
 from unseen._core.scaling import Standardization, scale_rows
+from unseen.errors import UnseenError, one_line
 
 
 @dataclass(frozen=True)
 class Training:
-    """The training samples as a method sees them: features, class indices, seen prototypes.
+    """The training samples as a method sees them: features, class indices, seen prototypes, weights.
 
     ``X`` stays where it is (perhaps on disk); scaled rows exist one block or batch at a time.
     """
@@ -22,6 +28,7 @@ class Training:
     S: FloatArray  # (seen classes, attributes)
     normalize: str | None = "l2"
     standard: Standardization | None = None
+    weight: FloatArray | None = None  # (samples,), positive; None where all samples count the same
 
     def rows(self, index: slice | IndexArray) -> FloatArray:
         """Return the chosen rows of X, scaled."""
@@ -33,8 +40,46 @@ class Training:
     def standardized(self) -> Training:
         """Return the same samples with standardized features."""
         blocks = read_ahead(lambda block: self.X[block], row_blocks(len(self.y)))
-        return replace(self, standard=Standardization.of_blocks(blocks))
+        return replace(self, standard=Standardization.of_blocks(blocks, self.weight_blocks()))
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, IndexArray]]:
         """Yield (scaled rows, class indices) block by block, in order."""
         return read_ahead(lambda block: (self.rows(block), self.y[block]), row_blocks(len(self.y), size))
+
+    def weight_blocks(self, size: int = BLOCK) -> Iterator[FloatArray | None]:
+        """Yield the weights of the samples in each of the ``blocks``."""
+        for block in row_blocks(len(self.y), size):
+            yield None if self.weight is None else self.weight[block]
+
+
+def weigh_samples(
+    X: Any, y: LabelArray, sample_weight: ArrayLike | None
+) -> tuple[Any, LabelArray, FloatArray | None]:
+    """Return samples, labels and checked weights; a sample of weight 0 is as if it were not there."""
+    if sample_weight is None:
+        return X, y, None
+    weight = _check_weights(sample_weight, len(y))
+    positive = np.flatnonzero(weight)
+    if len(positive) == len(weight):
+        return X, y, weight
+    return choose_rows(X, positive), y[positive], weight[positive]
+
+
+def _check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UnseenError(f"sample_weight must be numbers, one per sample ({one_line(error)}).") from error
+    if weight.shape != (n,):
+        raise UnseenError(
+            f"sample_weight has shape {weight.shape}, expected ({n},). Pass one weight per sample."
+        )
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise UnseenError(
+            f"sample_weight[{place}] is {weight[place]}, expected a finite number of at least 0."
+        )
+    if not weight.any():
+        raise UnseenError("All sample weights are zero. Give at least one sample a positive weight.")
+    return weight

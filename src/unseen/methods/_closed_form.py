@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import label_positions, split_prototypes
-from unseen._core.scaling import scale_rows
-from unseen._core.training import Training
-from unseen.base import ZeroShotClassifier
+from unseen._core.scaling import scale_rows, weigh_rows
+from unseen._core.training import Training, weigh_samples
+from unseen.base import Params, ZeroShotClassifier
 from unseen.errors import UnseenError
 from unseen.methods._moments import Moments, Spectrum, is_dask
 
@@ -42,7 +43,7 @@ class ClosedForm(ZeroShotClassifier):
         """Whether moments must hold the Gram matrix: for the solution, or for the scale of the features."""
         return self._uses_gram or self.normalize == "standard"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from samples X with labels y; unseen classes have no sample.
 
         Parameters
@@ -52,10 +53,34 @@ class ClosedForm(ZeroShotClassifier):
             blocks. A Dask array is summed up where its chunks lie. An iterable of blocks ``(X, y)``, each
             as in ``partial_fit``, is taken without ``y``.
         y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A sample of weight 2 counts as two equal samples, one of weight 0 as none. Not for Dask arrays
+            and iterables.
         """
-        return super().fit(X, y)
+        for model in self._fit_models([self], X, y, sample_weight):
+            model._warn_about_fit()
+        return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def fit_path(
+        self, X: Any, y: Any, params: Iterable[Params], sample_weight: ArrayLike | None = None
+    ) -> Iterator[Self]:
+        """Yield one fitted classifier per parameter setting, at about the cost of one fit.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As in ``fit``.
+        params : iterable of dict
+            Each as ``set_params`` takes it, for instance ``[{"alpha": 0.1}, {"alpha": 1.0}]``.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+        """
+        models = [clone(self).set_params(**values) for values in params]
+        yield from self._fit_models(models, X, y, sample_weight)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from further samples; all blocks together give what one ``fit`` on all samples gives.
 
         The equations are not solved for every block, but when the model is used: by prediction,
@@ -67,13 +92,22 @@ class ClosedForm(ZeroShotClassifier):
             As in ``fit``.
         classes : array-like, optional
             All class labels, needed in the first call when there are no prototypes.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
         """
         first = not hasattr(self, "moments_")
-        X, y = self._validate(X, y, reset=first)
+        X, y, weight = weigh_samples(*self._validate(X, y, reset=first), sample_weight)
         if first:
             self._start(classes)
-        training = Training(X, label_positions(y, self.classes_), self.prototypes_, self.normalize)
-        return self._add(Moments.from_blocks(training.blocks(), len(self.classes_), gram=self._needs_gram))
+        index = label_positions(y, self.classes_)
+        training = Training(X, index, self.prototypes_, self.normalize, weight=weight)
+        return self._add(self._sum_up(training, gram=self._needs_gram))
+
+    def _sum_up(self, training: Training, *, gram: bool) -> Moments:
+        """Return the moments of training samples, one row per prototype."""
+        return Moments.from_blocks(
+            training.blocks(), len(training.S), gram=gram, weights=training.weight_blocks()
+        )
 
     def _start(self, classes: Any = None) -> None:
         """Prepare for moments of all classes: which of them have samples is not known yet."""
@@ -124,10 +158,17 @@ class ClosedForm(ZeroShotClassifier):
             message = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
             raise AttributeError(message, name=name, obj=self)
 
-    def _fit_models(self, models: Sequence[Self], X: Any, y: Any) -> Iterator[Self]:
+    def _fit_models(
+        self, models: Sequence[Self], X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> Iterator[Self]:
         if not is_dask(X) and (y is not None or hasattr(X, "shape")):
-            yield from super()._fit_models(models, X, y)
+            yield from super()._fit_models(models, X, y, sample_weight)
             return
+        if sample_weight is not None:
+            raise UnseenError(
+                "sample_weight is for arrays, DataFrames and files. "
+                "Pass the weights of a block to partial_fit."
+            )
         for model in models:
             model._check_parameters()
         if len({model.normalize for model in models}) > 1:
@@ -170,13 +211,13 @@ class ClosedForm(ZeroShotClassifier):
 
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         thin = len(training.y) < training.X.shape[1]  # N < D: X'X is larger than the data
-        moments = Moments.from_blocks(training.blocks(), len(training.S), gram=self._needs_gram and not thin)
+        moments = self._sum_up(training, gram=self._needs_gram and not thin)
         spectrum = self._thin_spectrum(training, moments) if self._uses_gram and thin else None
         yield from self._solve_kept(moments, spectrum, training.S, models)
 
     def _thin_spectrum(self, training: Training, moments: Moments) -> Spectrum:
         """Return the spectrum that a solution needs from fewer samples than features: by default of X'X."""
-        return Spectrum.of_rows(training.rows(slice(None)))
+        return Spectrum.of_rows(weigh_rows(training.rows(slice(None)), training.weight))
 
     def _solve_kept(
         self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Self]

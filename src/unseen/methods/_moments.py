@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from unseen._core.blocks import FloatArray, class_sums
-from unseen._core.scaling import Standardization
+from unseen._core.scaling import Standardization, weigh_rows
 from unseen.errors import UnseenError
 
 _BRANCHES = 8  # moments that are added in one step of a tree of them
@@ -23,8 +24,9 @@ _BRANCHES = 8  # moments that are added in one step of a tree of them
 class Moments:
     """Count and sum of the samples of each class, and the Gram matrix X'X; all in float64.
 
-    Moments of two sets of samples add up to the moments of their union, and subtract again: a training
-    set can come in blocks, from several machines, or as "all samples but the held-out ones".
+    A sample of weight w counts as w equal samples. Moments of two sets of samples add up to the moments of
+    their union, and subtract again: a training set can come in blocks, from several machines, or as "all
+    samples but the held-out ones".
 
     Attributes
     ----------
@@ -47,31 +49,45 @@ class Moments:
     gram: FloatArray | None  # (features, features)
 
     @classmethod
-    def of(cls, X: FloatArray, y: NDArray[np.intp], n_classes: int, *, gram: bool = True) -> Self:
-        """Return the moments of samples X (n, features) with class indices y (n,)."""
-        return cls.from_blocks([(X, y)], n_classes, gram=gram)
+    def of(
+        cls,
+        X: FloatArray,
+        y: NDArray[np.intp],
+        n_classes: int,
+        *,
+        gram: bool = True,
+        weight: FloatArray | None = None,
+    ) -> Self:
+        """Return the moments of samples X (n, features) with class indices y (n,) and weights (n,)."""
+        return cls.from_blocks([(X, y)], n_classes, gram=gram, weights=[weight])
 
     @classmethod
     def from_blocks(
-        cls, blocks: Iterable[tuple[FloatArray, NDArray[np.intp]]], n_classes: int, *, gram: bool = True
+        cls,
+        blocks: Iterable[tuple[FloatArray, NDArray[np.intp]]],
+        n_classes: int,
+        *,
+        gram: bool = True,
+        weights: Iterable[FloatArray | None] = repeat(None),
     ) -> Self:
-        """Return the moments of samples that come in blocks of (X, y)."""
+        """Return the moments of samples that come in blocks of (X, y), with the weights of each block."""
         count = np.zeros(n_classes)
         total = triangle = None
         buffer = np.empty((0, 0))
-        for X, y in blocks:
+        for (X, y), weight in zip(blocks, weights):
             if X.dtype != np.float64 or not X.flags.c_contiguous:
                 if len(buffer) < len(X) or buffer.shape[1:] != X.shape[1:]:
                     buffer = np.empty(X.shape)
                 # into the same memory again: to get it anew takes longer than to copy
                 buffer[: len(X)] = X
                 X = buffer[: len(X)]
-            count += np.bincount(y, minlength=n_classes)
-            sums = class_sums(X, y, n_classes)  # (classes, features)
+            count += np.bincount(y, weight, minlength=n_classes)
+            sums = class_sums(X, y, n_classes, weight)  # (classes, features)
             total = sums if total is None else np.add(total, sums, out=total)
             if gram:
-                # upper triangle += that of X'X, in place: no second matrix of that size
-                triangle = dsyrk(1.0, X.T, beta=1.0, c=triangle, overwrite_c=True)
+                R = weigh_rows(X, weight)
+                # upper triangle += that of R'R, in place: no second matrix of that size
+                triangle = dsyrk(1.0, R.T, beta=1.0, c=triangle, overwrite_c=True)
         if total is None:
             raise UnseenError("There is no block of samples. Pass at least one.")
         return cls(count, total, None if triangle is None else triangle + np.triu(triangle, 1).T)

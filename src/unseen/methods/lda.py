@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from unseen._core.blocks import FloatArray
+from unseen._core.scaling import weigh_rows
 from unseen._core.training import Training
 from unseen.errors import UnseenError
 from unseen.methods._anchor import ZERO_SHOT, Anchorable, GridByAnchor
@@ -127,7 +128,7 @@ class LDA(Anchorable):
     def _thin_spectrum(self, training: Training, moments: Moments) -> Spectrum:
         # Sigma_w = R'R / N with the rows R of the samples around their class means
         means = moments.total / moments.count[:, None]
-        rows = training.rows(slice(None)) - means[training.y]
+        rows = weigh_rows(training.rows(slice(None)) - means[training.y], training.weight)
         return Spectrum.of_rows(rows / np.sqrt(moments.n))
 
     def _solve_moments(
