@@ -7,6 +7,7 @@ from typing import Any
 
 from griffe import Extension, Object
 
+_BARE_EXAMPLE = re.compile(r"(?<=\n\n)(?=>>> )")  # a first example without a heading
 _MARKS = (
     (re.compile(r"^( *)\.\. math:: *(.+(?:\n\1 +\S.*)*)", re.MULTILINE), r"\1\n\1$$\2$$\n"),
     (re.compile(r":math:`([^`]+)`"), r"$\1$"),
@@ -21,5 +22,9 @@ class MarkdownDocstrings(Extension):
     def on_instance(self, *, obj: Object, **context: Any) -> None:
         """Change the text of one object's docstring, if it has one."""
         if obj.docstring:
+            text = obj.docstring.value
+            if not re.search(r"^Examples\n-+$", text, re.MULTILINE):
+                text = _BARE_EXAMPLE.sub("Examples\n--------\n", text, count=1)
             for pattern, replacement in _MARKS:
-                obj.docstring.value = pattern.sub(replacement, obj.docstring.value)
+                text = pattern.sub(replacement, text)
+            obj.docstring.value = text
