@@ -17,5 +17,7 @@ def on_page_content(content: str, **context: Any) -> str:
 
 
 def _to_mathml(found: re.Match[str]) -> str:
-    display = "inline" if found[2] == "(" else "block"
-    return convert(html.unescape(found[3]).strip(), display=display)
+    latex = html.unescape(found[3]).strip()
+    if found[2] == "(":
+        return convert(latex, display="inline")
+    return f'<div style="overflow-x: auto">{convert(latex, display="block")}</div>'  # scrolls on phones
