@@ -9,7 +9,7 @@ from griffe import Extension, Object
 
 _BARE_EXAMPLE = re.compile(r"(?<=\n\n)(?=>>> )")  # a first example without a heading
 _MARKS = (
-    (re.compile(r"^( *)\.\. math:: *(.+(?:\n\1 +\S.*)*)", re.MULTILINE), r"\1\n\1$$\2$$\n"),
+    (re.compile(r"^( *)\.\. math::\s*(\S.*(?:\n\1 +\S.*)*)", re.MULTILINE), r"\1\n\1$$\2$$\n"),
     (re.compile(r":math:`([^`]+)`"), r"$\1$"),
     (re.compile(r":(?:class|func|meth|mod):`~?([^`]+)`"), r"`\1`"),
     (re.compile(r"``([^`]+)``"), r"`\1`"),
