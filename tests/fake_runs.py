@@ -52,6 +52,17 @@ def result(
             "accuracy": [100.0, 50.0, 25.0],
             "confusion": [None, 0, 1],
             "confused": [0.0, 50.0, 75.0],
+            "mistakes": [[], [[0, 2]], [[1, 3]]],
+        },
+        "zsl_model": {
+            "curve": {"gamma": [0.1, 0.4], "unseen": [0.0, 25.0, 55.0], "seen": [75.0, 40.0, 0.0]},
+            "flips": {"seen": [0.1, 0.2, 0.3, 0.3, 0.4, 0.5, 0.6, 0.7], "unseen": [0.1, 0.2, 0.3, 0.4]},
+            "ausuc": 0.2,
+        },
+        "by_class": {
+            "zsl": [None, None, zsl],
+            "none": [90.0, 60.0, 10.0],
+            "calibrated": [80.0, 55.0, 20.0],
         },
         "confusion": {"seen": {"seen": 6, "unseen": 2}, "unseen": {"seen": 3, "unseen": 1}},
         "attribute_error": None,

@@ -11,7 +11,14 @@ import pytest
 from problems import LEARNED, small_experiment
 from unseen.benchmark import protocol
 from unseen.benchmark.experiment import Experiment, split_checksum
-from unseen.benchmark.protocol import class_table, evaluate_run, make_run, seen_confusion
+from unseen.benchmark.protocol import (
+    class_table,
+    evaluate_run,
+    frequent_mistakes,
+    make_run,
+    restore_curve,
+    seen_confusion,
+)
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.methods.linear import LinearVS
@@ -20,7 +27,7 @@ from unseen.selection.search import GZSLClassifierCV
 
 FIELDS = {"method", "seed", "version", "model", "grid", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl"}
 FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "flips", "regret", "classes", "confusion"}
-FIELDS |= {"attribute_error", "n_iter", "seconds"}
+FIELDS |= {"attribute_error", "n_iter", "seconds", "zsl_model", "by_class"}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +132,36 @@ def test_class_table_names_the_most_frequent_mistake():
         "accuracy": [25.0, 100.0, None],
         "confusion": [2, None, None],
         "confused": [50.0, 0.0, None],
+        "mistakes": [[[2, 2], [1, 1]], [], []],
     }
+
+
+def test_at_most_five_mistakes_are_kept_the_most_frequent_first():
+    predicted = np.array([1, 2, 2, 3, 3, 3, 4, 5, 6, 7, 7])
+    (mistakes, *others) = frequent_mistakes(np.zeros(11, dtype=int), predicted, 8)
+    assert mistakes == [[3, 3], [2, 2], [7, 2], [1, 1], [4, 1]]
+    assert others == [[]] * 7
+
+
+def test_accuracies_by_class_average_to_the_scores(experiment, result):
+    unseen = np.array(experiment.dataset.unseen)
+    zsl = np.array(result["by_class"]["zsl"], dtype=float)
+    assert zsl[unseen].mean() == pytest.approx(result["zsl"]["per_class"], abs=1e-3)
+    for step in ("none", "calibrated"):
+        found = np.array(result["by_class"][step], dtype=float)
+        point = result["gzsl"][step]
+        assert found[unseen].mean() == pytest.approx(point["U"]["per_class"], abs=1e-3)
+        assert np.nanmean(found[~unseen]) == pytest.approx(point["S"]["per_class"], abs=1e-3)
+
+
+def test_the_other_model_has_the_points_without_its_lambda(result):
+    assert result["params_zsl"] != result["params_gzsl"]
+    stored = result["zsl_model"]
+    curve = restore_curve(stored["curve"], stored["ausuc"])
+    for step, gamma in (("none", 0.0), ("calibrated", result["gamma_zsl"])):
+        point = result["gzsl"][step]
+        expected = (point["U"]["per_class"], point["S"]["per_class"])
+        assert curve.at(gamma)[:2] == pytest.approx(expected, abs=1e-3)
 
 
 def test_seen_confusion_counts_pairs():

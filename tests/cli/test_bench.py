@@ -278,6 +278,12 @@ def test_several_data_sets_are_one_list(tmp_path):
     assert [d["dataset"] for d in json.loads(done.stdout)["settings"]] == ["digits", "synthetic"]
 
 
+def test_help_lists_the_methods():
+    done = call("--help")
+    words = "".join(done.stdout.split())  # a long name may be wrapped
+    assert all(name in words for name in METHODS)
+
+
 def test_own_pictures_with_a_typed_table(run, tmp_path):
     """Extracted features, a table of descriptions and the names of unseen classes make a bench."""
     rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fake_runs import description, result
+from unseen.benchmark.intervals import resample_classes
 from unseen.benchmark.store import Run, Store
 from unseen.benchmark.summary import summarize
 from unseen.errors import UnseenError
@@ -95,7 +96,11 @@ def test_the_policy_allows_exactly_the_scripts_of_the_page_and_no_network(page):
 
 def test_the_answer_is_the_best_method_and_what_calibration_gained():
     runs = [result("sae", h=(20.0, 30.0, 41.0)), result("sje", h=(35.0, 30.0, 40.0))]
-    found = answer(summarize(description(), runs)["methods"])
+    by_method = {run["method"]: [run] for run in runs}
+    found = answer(
+        summarize(description(), runs)["methods"], resample_classes(by_method, description()["unseen"])
+    )
+    assert found["ties"] == ["sje"]  # equal in every class
     assert (found["best"], found["h"]["mean"], found["gain"], found["next"]) == ("sae", 41.0, 21.0, "SJE")
     assert (found["mean_before"], found["mean_after"]) == (27.5, 40.5)
 
@@ -122,7 +127,69 @@ def test_the_document_is_plain_and_names_the_command(tmp_path):
     found = document(fill(tmp_path, [result("sae")]))
     assert json.loads(json.dumps(found, allow_nan=False))
     assert found["commands"] == ["unseen bench 'my data'"]
-    assert found["experiments"][0]["methods"][0]["explorer"]["jumps"]["chosen"] == 0.2
+    assert found["experiments"][0]["methods"][0]["explorer"]["points"]["calibrated+lambda"]["gamma"] == 0.2
+
+
+def accuracies(method, values, h):
+    run = result(method, h=(20.0, 30.0, h))
+    table = {"samples": [4] * len(values), "accuracy": values, "mistakes": [[] for _ in values]}
+    return run | {"classes": {**table, "confusion": [None] * len(values), "confused": [0.0] * len(values)}}
+
+
+def test_a_tie_is_called_a_tie(tmp_path):
+    """SAE is a little better in one class and worse in another; ALE is worse in every class."""
+    classes = {"unseen": [0, 0, 1, 1], "class_names": list("abcd"), "n_classes": 4}
+    runs = [
+        accuracies("lda", [80.0, 60.0, 50.0, 70.0], 63.0),
+        accuracies("sae", [70.0, 65.0, 55.0, 64.0], 62.0),
+        accuracies("ale", [60.0, 40.0, 30.0, 50.0], 45.0),
+    ]
+    runs = [run | {"by_class": {}} for run in runs]
+    folder = fill(tmp_path, runs, **classes, class_counts=[], folds=[])
+    part = document(folder)["experiments"][0]
+    assert part["answer"]["tie_names"] == ["SAE"]
+    tied = {row["name"] for group in part["tables"][1]["groups"] for row in group if row["tied"]}
+    assert tied == {"SAE"}
+    first = write_report(folder).read_text("utf-8").split('class="answer"')[1].split("</p>")[0]
+    assert "SAE cannot be told from it" in " ".join(first.split())
+    assert "is the best of" not in first
+
+
+def test_the_first_is_the_best_when_it_is_better_in_every_class(tmp_path):
+    runs = [accuracies("lda", [80.0, 60.0, 50.0], 63.0), accuracies("ale", [60.0, 40.0, 30.0], 45.0)]
+    page = write_report(fill(tmp_path, runs)).read_text("utf-8")
+    assert "is the best of 2 methods" in page
+    assert "≈" not in page.split("<script")[0]
+
+
+def test_no_calibration_means_the_same_in_the_headline_the_table_and_the_slider(tmp_path):
+    part = document(fill(tmp_path, [result("sae", h=(20.0, 30.0, 41.0))]))["experiments"][0]
+    assert part["answer"]["before"] == 20.0
+    point = part["methods"][0]["explorer"]["points"]["none"]
+    assert point == {"model": "zsl", "gamma": 0.0}  # lambda_ZSL, as in the table's column "none"
+    assert part["methods"][0]["explorer"]["models"]["zsl"]["seen"][0] == 75.0
+
+
+def test_a_store_of_version_0_1_has_one_model_and_still_a_report(tmp_path):
+    run = result("sae")
+    del run["zsl_model"], run["by_class"], run["classes"]["mistakes"]
+    part = document(fill(tmp_path, [run]))["experiments"][0]
+    explorer = part["methods"][0]["explorer"]
+    assert (list(explorer["models"]), list(explorer["points"])) == (["gzsl"], ["calibrated+lambda"])
+    assert part["methods"][0]["hardest"] == []
+    assert part["answer"]["interval"] is not None
+    assert write_report(tmp_path).exists()
+
+
+def test_intervals_stand_below_our_numbers_and_differences_below_published_ones(tmp_path):
+    cub = {"dataset": "CUB", "split": "proposed", "crops": 1}
+    part = document(fill(tmp_path, [result("sae"), result("ale")], published=cub))["experiments"][0]
+    ale = part["tables"][1]["groups"][0][0]["cells"]
+    below = {(cell["source"], cell["below"]) for cell in ale}
+    assert ("here", "40.0–40.0") not in below
+    assert any(source == "here" and "–" in text for source, text in below)
+    assert any(source == "paper" and text[0] in "+-" for source, text in below if text)
+    assert all(not column["source"].startswith("diff") for column in part["tables"][1]["columns"])
 
 
 def test_the_paper_stands_beside_ours_where_it_printed_numbers(tmp_path):
@@ -150,7 +217,18 @@ def large_result(method, n_classes, n_samples):
     return result(method) | {
         "curve": {"gamma": gammas, "unseen": accuracy, "seen": accuracy[::-1]},
         "flips": {"seen": gammas, "unseen": gammas},
-        "classes": {**columns, "samples": [100] * n_classes, "confusion": [100] * n_classes},
+        "classes": {
+            **columns,
+            "samples": [100] * n_classes,
+            "confusion": [100] * n_classes,
+            "mistakes": [[[100, 9], [101, 8], [102, 7], [103, 6], [104, 5]]] * n_classes,
+        },
+        "by_class": dict.fromkeys(("zsl", "none", "calibrated"), columns["accuracy"]),
+        "zsl_model": {
+            "curve": {"gamma": gammas, "unseen": accuracy, "seen": accuracy[::-1]},
+            "flips": {"seen": gammas, "unseen": gammas},
+            "ausuc": 0.2,
+        },
     }
 
 

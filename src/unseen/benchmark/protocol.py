@@ -24,8 +24,10 @@ from unseen.benchmark.results import (
     Evaluation,
     Kind,
     Letter,
+    ModelCurve,
     Params,
     Regret,
+    Score,
     StoredCurve,
     Validation,
 )
@@ -110,6 +112,12 @@ class TestSamples:
             "per_sample": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-sample"),
         }
 
+    def accuracy_by_class(self, predicted: NDArray[np.intp]) -> list[float | None]:
+        """Return the accuracy of each class in percent, None for a class without test samples."""
+        n_classes = len(self.seen)
+        right = np.bincount(self.y[self.y == predicted], minlength=n_classes)
+        return _percent(right, np.bincount(self.y, minlength=n_classes))
+
 
 def _fixed_parameters(model: ZeroShotClassifier) -> Params:
     """Return the parameters that selection does not try, without data and seed."""
@@ -144,6 +152,8 @@ class _Measured(TypedDict):
     curve: StoredCurve
     flips: dict[Kind, list[float]]
     regret: dict[Calibration, Regret]
+    zsl_model: ModelCurve | None
+    by_class: dict[Score, list[float | None]]
     classes: ClassTable
     confusion: dict[Kind, dict[Kind, int]]
 
@@ -160,6 +170,11 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> _Measured:
         "calibrated+lambda": (curves, float(search.gamma_)),
     }
     predicted = maxima.predict(float(search.gamma_))
+    by_class: dict[Score, list[float | None]] = {
+        "zsl": test.accuracy_by_class(np.where(test.is_seen, -1, maxima_zsl.argmax_unseen)),
+        "none": test.accuracy_by_class(maxima_zsl.predict(NO_CALIBRATION)),
+        "calibrated": test.accuracy_by_class(maxima_zsl.predict(float(search.gamma_zsl_))),
+    }
     return {
         "zsl": {averaging: curve.unseen_alone for averaging, curve in curves_zsl.items()},
         "gzsl": {name: operating_point(*point) for name, point in points.items()},
@@ -167,6 +182,8 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> _Measured:
         "curve": _stored(curves["per_class"]),
         "flips": _flips(maxima, test.is_seen),
         "regret": {name: regret(*points[name]) for name in CALIBRATIONS[1:]},
+        "zsl_model": None if same else _model_curve(curves_zsl["per_class"], maxima_zsl, test),
+        "by_class": by_class,
         "classes": class_table(test.y, predicted, len(test.seen)),
         "confusion": seen_confusion(test.is_seen, test.seen[predicted]),
     }
@@ -196,29 +213,35 @@ def class_table(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int
     ([33.3333, 100.0, None], [2, None, None], [66.6667, 0.0, None])
     """
     samples, right = np.bincount(y, minlength=n_classes), np.bincount(y[y == predicted], minlength=n_classes)
-    worst, wrong = _frequent_confusions(y, predicted, n_classes)
+    mistakes = frequent_mistakes(y, predicted, n_classes)
+    wrong = np.array([found[0][1] if found else 0 for found in mistakes])
     return {
         "samples": samples.tolist(),
         "accuracy": _percent(right, samples),
-        "confusion": [int(c) if n else None for c, n in zip(worst, wrong)],
+        "confusion": [found[0][0] if found else None for found in mistakes],
         "confused": _percent(wrong, samples),
+        "mistakes": mistakes,
     }
 
 
-def _frequent_confusions(
-    y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return for each class the wrong class predicted most (the first of equals), and how often.
+def frequent_mistakes(
+    y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int, most: int = 5
+) -> list[list[list[int]]]:
+    """Return for each class the wrong classes predicted most, as [class, samples], the most frequent first.
 
     Only pairs that occur are counted: with many classes, most of the confusion matrix is empty.
+
+    >>> frequent_mistakes(np.array([0, 0, 0, 1]), np.array([1, 2, 2, 1]), 3)
+    [[[2, 2], [1, 1]], [], []]
     """
     wrong = y != predicted
     pairs, often = np.unique(y[wrong] * n_classes + predicted[wrong], return_counts=True)
     true, taken_for = np.divmod(pairs, n_classes)
-    order = np.lexsort((-taken_for, often, true))  # the last entry of each true class is assigned last
-    worst, most = np.zeros((2, n_classes), dtype=np.intp)
-    worst[true[order]], most[true[order]] = taken_for[order], often[order]
-    return worst, most
+    found: list[list[list[int]]] = [[] for _ in range(n_classes)]
+    for i in np.lexsort((taken_for, -often)):
+        if len(found[true[i]]) < most:
+            found[true[i]].append([int(taken_for[i]), int(often[i])])
+    return found
 
 
 def seen_confusion(
@@ -256,9 +279,13 @@ def _attribute_error(fitted: LinearVS, samples: Training) -> float:
 
 def stored_curve(result: Evaluation) -> SeenUnseenCurve:
     """Return the test curve of a stored result, ready for ``unseen.plotting.SeenUnseenDisplay``."""
-    curve = result["curve"]
+    return restore_curve(result["curve"], result["ausuc"]["per_class"])
+
+
+def restore_curve(curve: StoredCurve, ausuc: float) -> SeenUnseenCurve:
+    """Return a stored curve as an object."""
     gamma, unseen, seen = np.array(curve["gamma"]), np.array(curve["unseen"]), np.array(curve["seen"])
-    return SeenUnseenCurve(gamma, unseen, seen, harmonic_mean(unseen, seen), result["ausuc"]["per_class"])
+    return SeenUnseenCurve(gamma, unseen, seen, harmonic_mean(unseen, seen), ausuc)
 
 
 def _stored(curve: SeenUnseenCurve) -> StoredCurve:
@@ -269,6 +296,10 @@ def _stored(curve: SeenUnseenCurve) -> StoredCurve:
         "unseen": _rounded(curve.unseen_curve[inside]),
         "seen": _rounded(curve.seen_curve[inside]),
     }
+
+
+def _model_curve(curve: SeenUnseenCurve, maxima: ScoreMaxima, test: TestSamples) -> ModelCurve:
+    return {"curve": _stored(curve), "flips": _flips(maxima, test.is_seen), "ausuc": curve.ausuc}
 
 
 def _flips(maxima: ScoreMaxima, is_seen: NDArray[np.bool_]) -> dict[Kind, list[float]]:

@@ -16,6 +16,8 @@ Params: TypeAlias = dict[str, JSON]
 Calibration = Literal["none", "calibrated", "calibrated+lambda"]
 CALIBRATIONS: tuple[Calibration, ...] = ("none", "calibrated", "calibrated+lambda")
 
+Score = Literal["zsl", Calibration]  # ZSL accuracy, or H with a kind of calibration
+
 Averaging = Literal["per_class", "per_sample"]
 AVERAGINGS: tuple[Averaging, ...] = ("per_class", "per_sample")
 
@@ -120,6 +122,15 @@ class ClassTable(TypedDict):
     accuracy: list[float | None]
     confusion: list[int | None]  # the wrong class predicted most, None if there is none
     confused: list[float | None]  # percent of the class's samples predicted as that class
+    mistakes: list[list[list[int]]]  # the most frequent wrong classes, each as [class, samples]
+
+
+class ModelCurve(TypedDict):
+    """One of the two retrained models on the test samples."""
+
+    curve: StoredCurve
+    flips: dict[Kind, list[float]]  # up to which gamma each sample goes to a seen class, rising
+    ausuc: float  # per class
 
 
 class AttributeErrors(TypedDict):
@@ -165,13 +176,15 @@ class Evaluation(RunSummary):
     validation: Validation
     curve: StoredCurve
     flips: dict[Kind, list[float]]  # up to which gamma each sample goes to a seen class, rising
+    zsl_model: ModelCurve | None  # of the model with lambda_ZSL, None where it is the model
+    by_class: dict[Score, list[float | None]]  # accuracy of each class, besides that in ``classes``
     classes: ClassTable
     confusion: dict[Kind, dict[Kind, int]]  # samples of a kind -> predicted kind -> number
     attribute_error: AttributeErrors | None  # of linear-vs only
 
 
 class RunResult(Evaluation):
-    """What the store keeps of a run."""
+    """What the store keeps of a run; version 0.1 had no ``zsl_model``, ``by_class`` and ``mistakes``."""
 
     threads: int  # of the linear algebra
     warnings: list[str]  # each text once

@@ -49,7 +49,7 @@ class Cell:
         >>> Cell(42.14, 0.26).text(1), Cell(42.14, 0.0).text(1), Cell(1.5).text(1, signed=True)
         ('42.1 ± 0.3', '42.1', '+1.5')
         """
-        mean = f"{self.mean:{'+' if signed else ''}.{decimals}f}"
+        mean = f"{round(self.mean, decimals) + 0.0:{'+' if signed else ''}.{decimals}f}"  # never -0.0
         spread = f"{between}{self.std:.{decimals}f}" if self.std and self.std > _NOTHING else ""
         return f"{mean}{spread}{dagger if self.at_chance else ''}"
 

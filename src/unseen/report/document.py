@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from shlex import join
+from statistics import fmean
 from typing import TypedDict
 
+from unseen.benchmark.intervals import Interval, Replicates, resample_classes
 from unseen.benchmark.results import (
     CALIBRATIONS,
     AttributeErrors,
@@ -19,13 +21,15 @@ from unseen.benchmark.results import (
 from unseen.benchmark.status import failure_line
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summarize
-from unseen.benchmark.tables import paper_tables
+from unseen.benchmark.tables import chance_levels, paper_tables
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
 from unseen.report.figures import (
     Explorer,
+    HardClass,
     SelectionFigure,
     SplitFigure,
+    hardest_classes,
     make_explorer,
     selection_figure,
     split_figure,
@@ -36,6 +40,7 @@ from unseen.report.page_tables import (
     PageTable,
     choice_table,
     fold_table,
+    format_params,
     method_title,
     result_table,
 )
@@ -49,7 +54,10 @@ class Answer(TypedDict):
 
     best: str
     name: str
+    ties: list[str]  # methods that cannot be told from the best
+    tie_names: list[str]
     h: Spread
+    interval: Interval | None  # of H, over classes
     before: float
     gain: float
     unseen: float
@@ -69,11 +77,31 @@ class MethodPart(TypedDict):
     name: str
     color: str
     steps: dict[Calibration, Spread]
+    interval: Interval | None  # of H, calibrated+lambda, over classes
     runs: int
     seed: int
     explorer: Explorer
+    params: dict[str, str]  # by model of the explorer
     selection: SelectionFigure | None
-    classes: ClassTable
+    classes: ShownClasses
+    hardest: list[HardClass]
+
+
+class ShownClasses(TypedDict):
+    """By class, as precise as shown; see ``unseen.benchmark.results.ClassTable``."""
+
+    samples: list[int]
+    accuracy: list[float | None]
+    confusion: list[int | None]
+    confused: list[float | None]
+
+
+class ChanceLines(TypedDict):
+    """What guessing gives, in percent."""
+
+    zsl: float
+    h: float
+    validation: float | None  # among the held-out classes of a fold
 
 
 class Classes(TypedDict):
@@ -88,6 +116,7 @@ class ExperimentPart(TypedDict):
 
     name: str
     answer: Answer
+    chance: ChanceLines
     methods: list[MethodPart]
     tables: list[PageTable]
     choices: list[ChoiceRow]
@@ -135,16 +164,31 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
     """Return what the page shows of one experiment, with at most ``limit`` segments per curve."""
     summary = summarize(experiment, runs)
     methods = summary["methods"]
-    first = {name: _first_run(name, runs) for name in methods}
+    latest = {(run["method"], run["seed"]): run for run in runs}.values()
+    by_method = {
+        name: sorted((run for run in latest if run["method"] == name), key=lambda run: run["seed"])
+        for name in methods
+    }
+    replicates = resample_classes(by_method, experiment["unseen"])
+    best = answer(methods, replicates)
+    zsl, gzsl, both = paper_tables(summary)
     return {
         "name": experiment["name"],
-        "answer": answer(methods),
-        "methods": [describe_results(name, method, first[name], limit) for name, method in methods.items()],
-        "tables": [result_table(table) for table in paper_tables(summary)],
+        "answer": best,
+        "chance": chance_lines(experiment),
+        "methods": [
+            describe_results(name, method, by_method[name][0], replicates, limit)
+            for name, method in methods.items()
+        ],
+        "tables": [
+            result_table(zsl, replicates),
+            result_table(gzsl, replicates, best["ties"]),
+            result_table(both, replicates),
+        ],
         "choices": choice_table(methods),
         "warnings": run_warnings(runs),
         "attribute_error": next(
-            (run["attribute_error"] for run in first.values() if run["attribute_error"]), None
+            (runs[0]["attribute_error"] for runs in by_method.values() if runs[0]["attribute_error"]), None
         ),
         "data": data_facts(experiment),
         "classes": {"names": experiment["class_names"], "unseen": experiment["unseen"]},
@@ -153,15 +197,8 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
     }
 
 
-def _first_run(method: str, runs: Sequence[RunResult]) -> RunResult:
-    """Return the run of the smallest seed; of several with that seed the latest, as in the tables."""
-    mine = [run for run in runs if run["method"] == method]
-    seed = min(run["seed"] for run in mine)
-    return [run for run in mine if run["seed"] == seed][-1]
-
-
-def answer(methods: Mapping[str, MethodSummary]) -> Answer:
-    """Return the best method and what calibration gained."""
+def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Answer:
+    """Return the best method, those that cannot be told from it, and what calibration gained."""
 
     def harmonic(name: str, step: Calibration) -> Spread:
         return methods[name]["gzsl"][step]["H"]["per_class"]
@@ -175,6 +212,9 @@ def answer(methods: Mapping[str, MethodSummary]) -> Answer:
     return {
         "best": best,
         "name": method_title(best),
+        "ties": (ties := replicates.ties(best)),
+        "tie_names": [method_title(name) for name in order if name in ties],
+        "interval": replicates.interval(best, after),
         "h": harmonic(best, after),
         "before": harmonic(best, before)["mean"],
         "gain": harmonic(best, after)["mean"] - harmonic(best, before)["mean"],
@@ -189,25 +229,42 @@ def answer(methods: Mapping[str, MethodSummary]) -> Answer:
     }
 
 
-def describe_results(name: str, method: MethodSummary, run: RunResult, limit: int) -> MethodPart:
+def chance_lines(experiment: Description) -> ChanceLines:
+    """Return the chance level of every chart."""
+    levels = chance_levels(experiment)
+    held_out = [fold["val"][1] for fold in experiment["folds"] if fold["val"][1]]
+    return {
+        "zsl": levels["zsl"].level,
+        "h": levels["gzsl"].level,
+        "validation": fmean(100 / n for n in held_out) if held_out else None,
+    }
+
+
+def describe_results(
+    name: str, method: MethodSummary, run: RunResult, replicates: Replicates, limit: int
+) -> MethodPart:
     """Return what the page shows of one method."""
     return {
         "id": name,
         "name": method_title(name),
         "color": describe_method(name).color,
         "steps": {step: method["gzsl"][step]["H"]["per_class"] for step in CALIBRATIONS},
+        "interval": replicates.interval(name, CALIBRATIONS[-1]),
         "runs": len(method["runs"]),
         "seed": run["seed"],
         "explorer": make_explorer(run, limit),
+        "params": {"zsl": format_params(run["params_zsl"]), "gzsl": format_params(run["params_gzsl"])},
         "selection": selection_figure(run),
         "classes": round_accuracies(run["classes"]),
+        "hardest": hardest_classes(run),
     }
 
 
-def round_accuracies(classes: ClassTable) -> ClassTable:
+def round_accuracies(classes: ClassTable) -> ShownClasses:
     """Return accuracy and confusion of each class, as precise as they are shown."""
     return {
-        **classes,
+        "samples": classes["samples"],
+        "confusion": classes["confusion"],
         "accuracy": [None if value is None else round(value, 1) for value in classes["accuracy"]],
         "confused": [None if value is None else round(value, 1) for value in classes["confused"]],
     }
@@ -225,13 +282,16 @@ def data_facts(experiment: Description) -> list[tuple[str, str]]:
     facts = [
         ("Data", experiment["source"]),
         ("Samples", f"{experiment['n_samples']:,}"),
-        ("Features", f"{experiment['n_features']:,} numbers per sample"),
+        (
+            "Features",
+            f"{experiment['features'] or 'as given'}, {experiment['n_features']:,} numbers per sample",
+        ),
         ("Class descriptions", f"{experiment['n_attributes']:,} numbers per class"),
         ("Classes", f"{experiment['n_classes']:,}, of which {n_unseen:,} unseen in training"),
         ("Training samples", f"{counts['train']:,}"),
         ("Test samples", f"{counts['test_seen']:,} of seen, {counts['test_unseen']:,} of unseen classes"),
         ("Split rule", experiment["split_rule"]),
-        ("Rule for gamma", {"paper": "as chosen on the folds"}.get(experiment["gamma"], experiment["gamma"])),
+        ("Rule for gamma", experiment["gamma"]),
         ("Split folder", experiment["split_dir"]),
         ("Checksums", f"data {experiment['checksum']}, split {experiment['split_checksum']}"),
     ]

@@ -9,8 +9,8 @@ import numpy as np
 
 from unseen._core.colors import PART_COLORS
 from unseen.benchmark.figures import only_numbers, order_classes, parameter_curves
-from unseen.benchmark.protocol import stored_curve
-from unseen.benchmark.results import JSON, Description, Kind, RunResult, SplitPart
+from unseen.benchmark.protocol import restore_curve
+from unseen.benchmark.results import JSON, Description, Kind, ModelCurve, RunResult, SplitPart
 from unseen.calibration.display import Curve, visible_segments
 
 # the parts of a split, in the order they are drawn and explained
@@ -40,12 +40,26 @@ class ThinFlips(TypedDict):
     gamma: list[float]
 
 
-class Explorer(ThinCurve):
-    """What the slider for gamma needs."""
+class ExplorerModel(ThinCurve):
+    """One trained model: its curve, the flips of the test samples where they are known, its best gamma."""
 
-    flips: dict[Kind, ThinFlips]
-    jumps: dict[str, float]  # gammas to jump to: chosen, none, best
+    flips: dict[Kind, ThinFlips] | None
     ausuc: float
+    best: float  # gamma, on these samples
+
+
+class NamedPoint(TypedDict):
+    """A point that people know by name, such as "no calibration"."""
+
+    model: str
+    gamma: float
+
+
+class Explorer(TypedDict):
+    """What the slider for gamma needs: models by the lambda they were trained with, and named points."""
+
+    models: dict[str, ExplorerModel]
+    points: dict[str, NamedPoint]
 
 
 class SelectionFigure(TypedDict):
@@ -69,6 +83,14 @@ class FoldFigure(TypedDict):
     parts: dict[SplitPart, list[int]]
 
 
+class HardClass(TypedDict):
+    """A class that is often wrong, and what its samples are predicted as, in percent of them."""
+
+    index: int
+    accuracy: float
+    taken_for: list[tuple[int, float]]  # (class, percent), the most frequent first
+
+
 class SplitFigure(TypedDict):
     """The paper's Fig. 2 for every fold."""
 
@@ -78,15 +100,45 @@ class SplitFigure(TypedDict):
 
 
 def make_explorer(run: RunResult, limit: int) -> Explorer:
-    """Return the exact curve, the flips of all samples, and the gammas to jump to."""
-    jumps = {"chosen": run["gamma"], "none": 0.0, "best": run["regret"]["calibrated+lambda"]["gamma"]}
-    curve = thin_curve(stored_curve(run), jumps.values(), limit)
+    """Return both models of a run and its three operating points, at most ``limit`` segments per curve.
+
+    "none" means the same as in the tables: the model with lambda_ZSL, without calibration. A store of
+    version 0.1 has the model with lambda_GZSL alone.
+    """
+    zsl_model, known = run.get("zsl_model"), "zsl_model" in run
+    zsl = "zsl" if zsl_model else "gzsl"
+    points: dict[str, NamedPoint] = {
+        "none": {"model": zsl, "gamma": 0.0},
+        "calibrated": {"model": zsl, "gamma": run["gamma_zsl"]},
+        "calibrated+lambda": {"model": "gzsl", "gamma": run["gamma"]},
+    }
+    if not known and run["params_zsl"] != run["params_gzsl"]:
+        points = {"calibrated+lambda": points["calibrated+lambda"]}
+    own: ModelCurve = {"curve": run["curve"], "flips": run["flips"], "ausuc": run["ausuc"]["per_class"]}
+    stored = {"gzsl": own} | ({"zsl": zsl_model} if zsl_model else {})
+    best = {"zsl": run["regret"]["calibrated"]["gamma"], "gzsl": run["regret"]["calibrated+lambda"]["gamma"]}
+    return {
+        "models": {
+            name: _thin_model(
+                model,
+                best[name],
+                [0.0, *(point["gamma"] for point in points.values() if point["model"] == name)],
+                limit // len(stored),
+            )
+            for name, model in stored.items()
+        },
+        "points": points,
+    }
+
+
+def _thin_model(model: ModelCurve, best: float, needed: Sequence[float], limit: int) -> ExplorerModel:
+    curve = thin_curve(restore_curve(model["curve"], model["ausuc"]), [*needed, best], limit)
     return {
         **curve,
         "gammas": [float(f"{gamma:.9g}") for gamma in curve["gammas"]],
-        "flips": {kind: thin_flips(flips, limit // 2) for kind, flips in run["flips"].items()},
-        "jumps": jumps,
-        "ausuc": run["ausuc"]["per_class"],
+        "flips": {kind: thin_flips(flips, limit // 2) for kind, flips in model["flips"].items()},
+        "ausuc": model["ausuc"],
+        "best": best,
     }
 
 
@@ -148,3 +200,18 @@ def split_figure(experiment: Description) -> SplitFigure:
         parts = {part: [counts[part][c] for c in order] for part in SPLIT_PART_TITLES}
         folds.append({"order": order, "parts": parts})
     return {"names": SPLIT_PART_TITLES, "colors": PART_COLORS, "folds": folds}
+
+
+def hardest_classes(run: RunResult, most: int = 12) -> list[HardClass]:
+    """Return the classes with the lowest accuracy and their most frequent mistakes, the hardest first."""
+    table = run["classes"]
+    mistakes = table.get("mistakes", [[] for _ in table["samples"]])
+    accuracy = {c: value for c, value in enumerate(table["accuracy"]) if value is not None and mistakes[c]}
+    return [
+        {
+            "index": c,
+            "accuracy": round(accuracy[c], 1),
+            "taken_for": [(other, round(100 * n / table["samples"][c], 1)) for other, n in mistakes[c]],
+        }
+        for c in sorted(accuracy, key=lambda c: accuracy[c])[:most]
+    ]

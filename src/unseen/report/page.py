@@ -11,24 +11,35 @@ import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, TypedDict
 
 from unseen.benchmark.results import AttributeErrors
 from unseen.errors import need_extra
-from unseen.report.document import Classes, Document, MethodPart
+from unseen.report.document import ChanceLines, Classes, Document, MethodPart
 from unseen.report.figures import SplitFigure
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_SCRIPTS = ("base.js", "tables.js", "curve.js", "charts.js", "panel.js", "main.js")
+_SCRIPTS = (
+    "base.js",
+    "tables.js",
+    "curve.js",
+    "charts.js",
+    "explorer.js",
+    "panel.js",
+    "report.js",
+    "main.js",
+)
 
 
 class PageData(TypedDict):
     """What the scripts need of one experiment; the rest is in the page as text."""
 
     methods: list[MethodPart]
+    chance: ChanceLines
     attribute_error: AttributeErrors | None
     classes: Classes
     splits: SplitFigure
@@ -36,13 +47,18 @@ class PageData(TypedDict):
 
 
 def render_page(document: Document) -> str:
-    """Return the page as text."""
+    """Return the report as text."""
+    return render("report.html", _SCRIPTS, page_data(document), **document)
+
+
+def render(template: str, scripts: Sequence[str], data: object, **texts: object) -> str:
+    """Return a page that needs no network: a template with our style, some scripts and their data."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise need_extra(("jinja2", "plotly"), "report", "The report") from error
+        raise need_extra("jinja2 and plotly", "report", "An HTML page") from error
     environment = Environment(
         loader=PackageLoader("unseen.report", "templates"),
         autoescape=True,
@@ -50,14 +66,14 @@ def render_page(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    plotly, own = get_plotlyjs(), "".join(_text(name) for name in _SCRIPTS)
-    return environment.get_template("page.html").render(
-        **document,
+    plotly, own = get_plotlyjs(), "".join(_text(name) for name in scripts)
+    return environment.get_template(template).render(
+        **texts,
         style=Markup(_text("style.css")),
         script=Markup(own),
         plotly=_packed(plotly),
         policy=_policy([plotly, own]),
-        data=script_json(page_data(document)),
+        data=script_json(data),
     )
 
 
@@ -66,6 +82,7 @@ def page_data(document: Document) -> list[PageData]:
     return [
         {
             "methods": part["methods"],
+            "chance": part["chance"],
             "attribute_error": part["attribute_error"],
             "classes": part["classes"],
             "splits": part["splits"],

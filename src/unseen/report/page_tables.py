@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypedDict
 
 from unseen.benchmark import published
 from unseen.benchmark.formats import FORMATS
-from unseen.benchmark.results import Description, MethodSummary, Params, SplitPart
+from unseen.benchmark.intervals import Interval, Replicates
+from unseen.benchmark.results import Description, MethodSummary, Params, Score, SplitPart
 from unseen.benchmark.tables import AVERAGE, Cell, Column, Row, Table
 from unseen.methods import describe_method
 from unseen.report.figures import SPLIT_PART_TITLES
 
-SOURCES = {
-    "here": "here",
-    "paper": "the paper",
-    "diff. paper": "difference",
-    "xian": "Xian et al.",
-    "diff. xian": "difference",
+SOURCES = {"here": "here", "paper": "the paper", "xian": "Xian et al."}
+# the columns of tables whose scores are known by class
+_SCORES: dict[str, Score] = {
+    "accuracy": "zsl",
+    "none": "none",
+    "calibrated": "calibrated",
+    "calibrated+lambda": "calibrated+lambda",
 }
 
 
@@ -25,6 +28,7 @@ class PageCell(TypedDict):
     """A number as text, its value to sort by, and how to mark it."""
 
     text: str
+    below: str  # our interval over classes; beside a published number our difference from it
     value: float | None
     best: bool
     source: str
@@ -35,14 +39,22 @@ class PageRow(TypedDict):
 
     name: str
     color: str | None
+    tied: bool  # not distinguishable from the best
     cells: list[PageCell]
 
 
 class PageColumn(TypedDict):
-    """A heading of two lines."""
+    """The lower heading of a column: where its numbers come from."""
 
-    quantity: str
     source: str
+    other: bool  # not measured here
+
+
+class PageQuantity(TypedDict):
+    """The upper heading of the columns of one quantity."""
+
+    name: str
+    span: int
 
 
 class PageTable(TypedDict):
@@ -50,6 +62,7 @@ class PageTable(TypedDict):
 
     title: str
     provenance: str
+    quantities: list[PageQuantity]
     columns: list[PageColumn]
     groups: list[list[PageRow]]  # with a rule between them
     notes: list[str]
@@ -87,39 +100,80 @@ def method_title(name: str) -> str:
     return describe_method(name).title.replace("->", "→")
 
 
-def result_table(table: Table) -> PageTable:
-    """Return one of the paper's tables, with the published numbers beside ours."""
-    compared = any(column.source != "here" for column in table.columns)
+def result_table(table: Table, replicates: Replicates, tied: Collection[str] = ()) -> PageTable:
+    """Return one of the paper's tables, with the published numbers beside ours and intervals below them."""
+    columns = [column for column in table.columns if not column.signed]
+    compared = len(columns) < len(table.columns)
+    quantities = itertools.groupby(column.quantity for column in columns)
+    groups = [[_row(row, replicates, row.name in tied) for row in group] for group in table.groups()]
     return {
         "title": table.title,
         "provenance": table.provenance,
+        "quantities": [{"name": name, "span": len(list(group))} for name, group in quantities],
         "columns": [
-            {"quantity": column.quantity, "source": SOURCES.get(column.source, "") if compared else ""}
-            for column in table.columns
+            {"source": SOURCES.get(column.source, "") if compared else "", "other": column.source != "here"}
+            for column in columns
         ],
-        "groups": [[_row(row) for row in group] for group in table.groups()],
-        "notes": list(table.notes),
+        "groups": groups,
+        "notes": [*table.notes, *_explain_marks(groups)],
         "copy": {name: render([table]) for name, render in FORMATS.items()},
     }
 
 
-def _row(row: Row) -> PageRow:
+def _explain_marks(groups: Sequence[Sequence[PageRow]]) -> Iterator[str]:
+    rows = [row for group in groups for row in group]
+    sources = {cell["source"] for row in rows for cell in row["cells"] if cell["below"]}
+    if "here" in sources:
+        yield "Small below our numbers: 95 % interval over classes (bootstrap over the test classes)"
+    if sources - {"here"}:
+        yield "Small below published numbers: ours minus theirs"
+    if any(row["tied"] for row in rows):
+        yield (
+            "≈ not distinguishable from the best: with the test classes resampled in the same way for both "
+            "methods, the 95 % interval of the difference in H (calibrated+lambda) includes 0"
+        )
+
+
+def _row(row: Row, replicates: Replicates, tied: bool) -> PageRow:
     return {
         "name": method_title(row.name),
         "color": None if row.name == AVERAGE else describe_method(row.name).color,
-        "cells": [_cell(column, cell) for column, cell in row.cells],
+        "tied": tied,
+        "cells": [_cell(row, column, cell, replicates) for column, cell in row.cells if not column.signed],
     }
 
 
-def _cell(column: Column, cell: Cell | None) -> PageCell:
+def _cell(row: Row, column: Column, cell: Cell | None, replicates: Replicates) -> PageCell:
     if cell is None:
-        return {"text": "", "value": None, "best": False, "source": column.source}
+        return {"text": "", "below": "", "value": None, "best": False, "source": column.source}
     return {
-        "text": cell.text(column.decimals, column.signed),
+        "text": cell.text(column.decimals),
+        "below": _below(row, column, replicates),
         "value": cell.mean,
         "best": cell.best,
         "source": column.source,
     }
+
+
+def _below(row: Row, column: Column, replicates: Replicates) -> str:
+    """Return the interval of our score, or our difference from a published one."""
+    if column.source == "here":
+        score = _SCORES.get(column.quantity)
+        interval = replicates.interval(row.name, score) if score else None
+        return format_interval(interval) if interval else ""
+    wanted = (column.quantity, f"diff. {column.source}")
+    gaps = [(c, cell) for c, cell in row.cells if (c.quantity, c.source) == wanted and cell]
+    return "".join(cell.text(c.decimals, signed=True) for c, cell in gaps if cell)
+
+
+def format_interval(interval: Interval) -> str:
+    """Return an interval as people read it.
+
+    >>> format_interval((48.04, 70.2))
+    '48.0–70.2'
+    """
+    low, high = interval
+    return f"{low:.1f}–{high:.1f}"
 
 
 def choice_table(methods: Mapping[str, MethodSummary]) -> list[ChoiceRow]:
@@ -128,8 +182,8 @@ def choice_table(methods: Mapping[str, MethodSummary]) -> list[ChoiceRow]:
         {
             "name": method_title(name),
             "color": describe_method(name).color,
-            "params_zsl": _format_params(method["params_zsl"]),
-            "params_gzsl": _format_params(method["params_gzsl"]),
+            "params_zsl": format_params(method["params_zsl"]),
+            "params_gzsl": format_params(method["params_gzsl"]),
             "gamma_zsl": f"{method['runs'][0]['gamma_zsl']:.4g}",
             "gamma": f"{method['runs'][0]['gamma']:.4g}",
             "regret": method["regret"]["calibrated+lambda"]["mean"],
@@ -140,10 +194,10 @@ def choice_table(methods: Mapping[str, MethodSummary]) -> list[ChoiceRow]:
     ]
 
 
-def _format_params(params: Params) -> str:
+def format_params(params: Params) -> str:
     """Return parameters as people write them.
 
-    >>> _format_params({"alpha": 0.001, "beta": 10.0})
+    >>> format_params({"alpha": 0.001, "beta": 10.0})
     'alpha 0.001, beta 10'
     """
     return ", ".join(

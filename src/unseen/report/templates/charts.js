@@ -1,7 +1,20 @@
-// ---- charts: each function gives [traces, layout] for one experiment and its chosen method ----
+// ---- charts: each function gives [traces, layout] ----
 
-const CONFIG = {responsive: true, displaylogo: false, modeBarButtons: [["toImage"]],
-  toImageButtonOptions: {format: "svg", filename: "unseen"}};
+const CONFIG = {responsive: true, displayModeBar: false};
+
+// Draw a chart, and offer to save it once it is there.
+function plot(place, made) {
+  Plotly.react(place, made[0], made[1], CONFIG);
+  const save = place.parentElement.querySelector("[data-save]");
+  if (save.hidden) {
+    save.hidden = false;
+    save.addEventListener("click", () => Plotly.downloadImage(place, {format: "svg", filename: "unseen-" + save.dataset.save,
+      width: place.clientWidth, height: place.clientHeight}));
+  }
+}
+
+const narrow = () => innerWidth < 640;
+const shorten = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 
 // Fixed axes: a finger that scrolls the page must not zoom a chart.
 function axis(title, more) {
@@ -20,6 +33,14 @@ const line = (name, x, y, color, more) =>
   Object.assign({name: name, x: x, y: y, mode: "lines", line: {color: color, width: 2.5},
     hovertemplate: "%{y:.1f} %<extra>" + name + "</extra>"}, more);
 
+// The score of guessing, as a dotted line across or up a chart.
+function chanceLine(level, text, upright) {
+  if (!level) return [];
+  const along = upright ? {x0: level, x1: level, yref: "paper", y0: 0, y1: 1} : {y0: level, y1: level, xref: "paper", x0: 0, x1: 1};
+  return [{type: "line", ...along, line: {color: tone("soft"), width: 1, dash: "dot"}, layer: "below",
+    label: {text: text + " of guessing", textposition: "start", textangle: 0, yanchor: "bottom", xanchor: "left", font: {color: tone("soft"), size: 11}}}];
+}
+
 // H of every method: an open circle without calibration, a full one with it, a line between them.
 function gainChart(experiment) {
   const methods = experiment.methods.slice().sort((a, b) =>
@@ -30,13 +51,15 @@ function gainChart(experiment) {
     y: [m.name, m.name], mode: "lines", line: {color: m.color, width: 3}, hoverinfo: "skip", showlegend: false}));
   const before = {showlegend: false, cliponaxis: false, x: h("none"), y: names, mode: "markers", hovertemplate: "%{x:.1f} %<extra></extra>",
     marker: {size: 11, color: tone("card"), line: {color: colors, width: 2.5}}};
+  const reach = sign => methods.map(m => m.interval ? Math.max(0, sign * (m.interval[sign > 0 ? 1 : 0] - m.steps["calibrated+lambda"].mean)) : 0);
   const after = {showlegend: false, cliponaxis: false, x: h("calibrated+lambda"), y: names, mode: "markers",
-    hovertemplate: "%{x:.1f} %<extra></extra>", marker: {size: 14, color: colors}, error_x: {type: "data", thickness: 1, width: 3,
-      color: tone("soft"), array: methods.map(m => m.steps["calibrated+lambda"].std)}};
+    hovertemplate: "%{x:.1f} %<extra></extra>", marker: {size: 14, color: colors},
+    error_x: {type: "data", thickness: 1, width: 3, color: tone("soft"), symmetric: false, array: reach(1), arrayminus: reach(-1)}};
   const legend = (name, marker) => ({name: name, x: [null], y: [null], mode: "markers", marker: marker});
-  const legends = [legend("without calibration", {size: 11, color: tone("card"), line: {color: tone("soft"), width: 2.5}}),
-    legend("calibrated, lambda chosen for it", {size: 14, color: tone("soft")})];
-  return [[...joined, before, after, ...legends], layout({height: 110 + 34 * methods.length,
+  const legends = [legend("no calibration", {size: 11, color: tone("card"), line: {color: tone("soft"), width: 2.5}}),
+    legend(narrow() ? "calibrated + λ" : "calibrated, with λ chosen for it", {size: 14, color: tone("soft")})];
+  return [[...joined, before, after, ...legends], layout({height: 130 + 34 * methods.length,
+    shapes: chanceLine(experiment.chance.h, "H", true),
     xaxis: axis("harmonic mean H (%)", {rangemode: "tozero"}),
     yaxis: axis("", {tickfont: {color: tone("ink")}, ticklabelstandoff: 10, gridcolor: "rgba(0,0,0,0)"})})];
 }
@@ -49,34 +72,43 @@ function equalH(H) {
 
 const LEVELS = [10, 20, 30, 40, 50, 60, 70, 80, 90];
 
-// The curves of all methods, the chosen one on top; its two last traces are gamma = 0 and the gamma of the slider.
-function tradeChart(experiment, method) {
-  const others = experiment.methods.filter(m => m !== method).map(m => line(m.name, m.explorer.unseen, m.explorer.seen,
-    m.color, {opacity: 0.35, showlegend: false, hoverinfo: "skip", hovertemplate: undefined, line: {color: m.color, width: 1.2}}));
-  const curve = method.explorer, none = curveAt(curve, 0);
-  const own = line(method.name, curve.unseen, curve.seen, method.color, {customdata: curve.gammas,
+// A curve over the faint curves of others; its two last traces are gamma = 0 and the gamma of the slider.
+function tradeChart(model, look, others) {
+  const faint = others.map(other => line(other.name, other.unseen, other.seen, other.color, {opacity: 0.35, showlegend: false,
+    hoverinfo: "skip", hovertemplate: undefined, line: {color: other.color, width: 1.2}}));
+  const zero = curveAt(model, 0);
+  const own = line(look.name, model.unseen, model.seen, look.color, {customdata: model.gammas,
     hovertemplate: "gamma %{customdata:.4g}<br>U %{x:.1f}, S %{y:.1f}<extra></extra>"});
-  const open = {name: "no calibration", x: [none.U], y: [none.S], mode: "markers", hoverinfo: "skip",
-    marker: {size: 11, color: tone("card"), line: {color: method.color, width: 2.5}}};
-  const here = {name: "this gamma", x: [none.U], y: [none.S], mode: "markers", hoverinfo: "skip",
-    marker: {size: 15, color: method.color, line: {color: tone("card"), width: 2}}};
-  const top = name => Math.min(101, 1.05 * Math.max(1, ...experiment.methods.map(m => Math.max(...m.explorer[name]))));
-  return [[...LEVELS.map(equalH), ...others, own, open, here], layout({
+  const open = {name: "gamma = 0", x: [zero.U], y: [zero.S], mode: "markers", hoverinfo: "skip",
+    marker: {size: 11, color: tone("card"), line: {color: look.color, width: 2.5}}};
+  const here = {name: "this gamma", x: [zero.U], y: [zero.S], mode: "markers", hoverinfo: "skip",
+    marker: {size: 15, color: look.color, line: {color: tone("card"), width: 2}}};
+  const top = name => Math.min(101, 1.05 * Math.max(1, ...[model, ...others].map(curve => largest(curve[name]))));
+  return [[...LEVELS.map(equalH), ...faint, own, open, here], layout({
     annotations: LEVELS.map(H => ({x: H, y: H, text: "H " + H, showarrow: false, font: {size: 10, color: tone("soft")}})),
     xaxis: axis("accuracy on unseen samples, U (%)", {range: [0, top("unseen")], showgrid: false}),
     yaxis: axis("accuracy on seen samples, S (%)", {range: [0, top("seen")], showgrid: false})})];
 }
 
+const largest = values => values.reduce((a, b) => Math.max(a, b), 0);
+
 // The outermost segments reach to infinity: they are drawn up to their own gamma.
-function overChart(experiment, method) {
-  const curve = method.explorer, last = curve.gammas.length - 1;
-  const ends = [curve.gammas[0], ...curve.breakpoints, curve.gammas[last]];
-  const h = curve.unseen.map((u, k) => harmonic(u, curve.seen[k]));
+function overChart(model, chance) {
+  const last = model.gammas.length - 1;
+  const ends = [model.gammas[0], ...model.breakpoints, model.gammas[last]];
+  const h = model.unseen.map((u, k) => harmonic(u, model.seen[k]));
   const steps = (name, values, color) => line(name, ends, [...values, values[last]], color,
     {line: {shape: "hv", color: color, width: 2}, hovertemplate: "%{y:.1f} %<extra>" + name + "</extra>"});
-  return [[steps("unseen, U", curve.unseen, tone("unseen")), steps("seen, S", curve.seen, tone("seen")),
-    steps("H", h, tone("h"))], layout({hovermode: "x", shapes: [gammaLine(0)],
-    xaxis: axis("gamma"), yaxis: axis("accuracy (%)", {rangemode: "tozero"})})];
+  return [[steps("unseen, U", model.unseen, tone("unseen")), steps("seen, S", model.seen, tone("seen")),
+    steps("H", h, tone("h"))], layout({hovermode: "x", shapes: [gammaLine(0), ...chanceLine(chance, "H")],
+    xaxis: axis("gamma", {range: busyRange(model, h)}), yaxis: axis("accuracy (%)", {rangemode: "tozero"})})];
+}
+
+// The gammas where something happens: far outside, nearly all samples go to one kind of class.
+function busyRange(model, h) {
+  const enough = 0.05 * largest(h), busy = model.gammas.filter((_, k) => h[k] > enough);
+  const low = Math.min(0, ...busy.slice(0, 1)), high = Math.max(0, ...busy.slice(-1)), margin = 0.1 * (high - low) || 1;
+  return [low - margin, high + margin];
 }
 
 function gammaLine(gamma) {
@@ -95,7 +127,7 @@ function selectionChart(experiment, method) {
   const more = {mode: "lines+markers", marker: {size: 6}};
   return [[line("unseen among unseen", figure.x, figure.zsl, tone("unseen"), more),
     line("seen among seen", figure.x, figure.seen, tone("seen"), more), line("best H", figure.x, figure.h, tone("h"), more)],
-    layout({shapes: [optimum(figure.best_zsl, tone("unseen"), "ZSL ", "right"), optimum(figure.best, tone("h"), " GZSL", "left")], hovermode: "x",
+    layout({shapes: [...chanceLine(experiment.chance.validation, "ZSL"), optimum(figure.best_zsl, tone("unseen"), "ZSL ", "right"), optimum(figure.best, tone("h"), " GZSL", "left")], hovermode: "x",
       xaxis: axis(figure.parameter, figure.scale === "log" ? LOG : {type: figure.scale}),
       yaxis: axis("validation accuracy (%)", {rangemode: "tozero"})})];
 }
@@ -110,17 +142,41 @@ function errorChart(experiment) {
     yaxis: axis("squared error of attributes", {rangemode: "tozero", exponentformat: "power"})})];
 }
 
-// The paper's Fig. 2: the samples of each class by part.
-function splitChart(experiment, method, fold) {
+// The hardest classes (rows) and what they are taken for (columns).
+function hardestChart(experiment, method) {
+  const hardest = method.hardest, names = experiment.classes.names, most = narrow() ? 12 : 26;
+  const columns = [...new Set([...hardest.map(each => each.index), ...hardest.flatMap(each => each.taken_for.slice(0, 3).map(pair => pair[0]))])];
+  const share = (each, c) => c === each.index ? each.accuracy : (each.taken_for.find(pair => pair[0] === c) || [c, null])[1];
+  const rows = hardest.slice().reverse();  // the first row is drawn at the bottom
+  const z = rows.map(each => columns.map(c => share(each, c)));
+  const label = c => shorten(names[c], most) + (experiment.classes.unseen[c] ? " *" : "");
+  const ticks = (classes, angle) => ({tickmode: "array", tickvals: classes.map((_, i) => i), ticktext: classes.map(label), tickangle: angle,
+    tickfont: {size: 11, color: tone("ink")}, showgrid: false, zeroline: false});
+  const map = (right, color) => {
+    const shown = z.map((row, i) => row.map((value, k) => (columns[k] === rows[i].index) === right ? value : null));
+    return {type: "heatmap", z: shown, x: columns.map((_, i) => i), y: rows.map((_, i) => i), zmin: 0, zmax: 100, showscale: false,
+      xgap: 1, ygap: 1, text: shown.map(row => row.map(value => value >= 1 ? String(Math.round(value)) : "")), texttemplate: "%{text}",
+      textfont: {size: 10}, customdata: rows.map(each => columns.map(c => [names[each.index], names[c]])), hoverongaps: false,
+      hovertemplate: "%{customdata[0]} predicted as %{customdata[1]}: %{z:.1f} %<extra></extra>",
+      colorscale: [[0, tone("card")], [1, color]]};
+  };
+  return [[map(false, tone("unseen")), map(true, tone("h"))], layout({height: 110 + 28 * rows.length + 6 * most, margin: {t: 20, r: 12, b: 10, l: 40},
+    xaxis: axis("", {...ticks(columns, -60), side: "top"}), yaxis: axis("", ticks(rows.map(each => each.index), 0))})];
+}
+
+// The paper's Fig. 2: the samples of each class by part; names as many as fit.
+function splitChart(experiment, method, fold, width) {
   const figure = experiment.splits.folds[fold], names = figure.order.map(c => experiment.classes.names[c]);
   const traces = Object.entries(experiment.splits.names).map(([part, name]) => ({type: "bar", name: name,
     x: figure.order.map((_, i) => i), y: figure.parts[part], customdata: names, marker: {color: experiment.splits.colors[part]},
     hovertemplate: "%{customdata}: %{y}<extra>" + name + "</extra>"}));
-  const look = layout({barmode: "stack", bargap: names.length > 60 ? 0 : 0.15,
-    xaxis: axis("classes", {showticklabels: false, showgrid: false}), yaxis: axis("samples")});
+  const step = Math.ceil(14 * names.length / Math.max(200, width - 80));
+  const shown = names.map((_, i) => i).filter(i => i % step === 0);
+  const look = layout({barmode: "stack", bargap: names.length > 60 ? 0 : 0.15, yaxis: axis("samples"),
+    xaxis: axis("", {tickmode: "array", tickvals: shown, ticktext: shown.map(i => shorten(names[i], 20)), showgrid: false,
+      tickangle: largest(names.map(name => name.length)) > 3 ? -60 : 0, tickfont: {size: 10}})});
   look.legend.traceorder = "normal";
   return [traces, look];
 }
 
-const CHARTS = {gain: gainChart, trade: tradeChart, over: overChart, selection: selectionChart, error: errorChart,
-  splits: splitChart};
+const CHARTS = {gain: gainChart, selection: selectionChart, error: errorChart, hardest: hardestChart, splits: splitChart};

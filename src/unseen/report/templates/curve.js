@@ -20,7 +20,7 @@ function curveAt(curve, gamma) {
   return {k: k, U: curve.unseen[k], S: curve.seen[k], H: harmonic(curve.unseen[k], curve.seen[k])};
 }
 
-// How many samples are taken for an unseen class: those whose flip lies below gamma.
-function takenForUnseen(flips, gamma) {
+// How many samples are predicted as an unseen class: those whose flip lies below gamma.
+function predictedUnseen(flips, gamma) {
   return Math.min(flips.total, flips.step * below(flips.gamma, gamma));
 }

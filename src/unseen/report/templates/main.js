@@ -1,6 +1,5 @@
-// ---- the page ----
+// ---- the page: charts when they come near, light and dark, print; ``panels`` are what is on it ----
 
-const panels = all("[data-experiment]").map(root => new Panel(root));
 const panelOf = place => panels.find(panel => panel.root.contains(place));
 
 const near = new IntersectionObserver(entries => {
@@ -15,7 +14,7 @@ runPacked("plotly").then(() => all("[data-chart]").forEach(place => near.observe
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
   document.getElementById("theme").textContent = name === "dark" ? "Light" : "Dark";
-  panels.forEach(panel => { panel.draw(); panel.fillClasses(); panel.fillConfusion(panel.gamma); });
+  panels.forEach(panel => panel.refresh());
 }
 
 const darkPage = matchMedia("(prefers-color-scheme: dark)");
@@ -28,7 +27,7 @@ document.getElementById("theme").addEventListener("click", () =>
 let beforePrint = "light";
 addEventListener("beforeprint", () => {
   beforePrint = document.documentElement.dataset.theme;
-  if (window.Plotly) all("[data-chart]").forEach(place => panelOf(place).visible.add(place.dataset.chart));
+  if (window.Plotly) all("[data-chart]").forEach(place => panelOf(place).show(place.dataset.chart));
   setTheme("light");
 });
 addEventListener("afterprint", () => setTheme(beforePrint));

@@ -5,70 +5,47 @@ class Panel {
     this.root = root;
     this.experiment = DATA[Number(root.dataset.experiment)];
     this.fold = 0;
-    this.visible = new Set();  // charts are drawn when somebody gets near them
+    this.drawn = new Set();  // charts are drawn when somebody gets near them
+    this.explorer = new Explorer(root.querySelector("[data-explorer]"), () => this.otherCurves());
+    this.explorer.chance = this.experiment.chance.h;
     this.listen();
-    this.choose(Number(this.root.querySelector(".choose input:checked").value));
+    this.choose(Number(root.querySelector("[data-method]:checked").value));
   }
 
-  get curve() { return this.method.explorer; }
   out(name) { return this.root.querySelector(`[data-out="${name}"]`); }
-  input(name) { return this.root.querySelector(`[data-in="${name}"]`); }
   chart(name) { return this.root.querySelector(`[data-chart="${name}"]`); }
 
   listen() {
-    all(".choose input", this.root).forEach(radio => radio.addEventListener("change", () => this.choose(Number(radio.value))));
-    all("[data-jump]", this.root).forEach(button =>
-      button.addEventListener("click", () => this.move(this.curve.jumps[button.dataset.jump])));
+    all("[data-method]", this.root).forEach(radio => radio.addEventListener("change", () => this.choose(Number(radio.value))));
     all("[data-fold]", this.root).forEach(button => button.addEventListener("click", () => this.chooseFold(button)));
     all("[data-copy]", this.root).forEach(button => makeCopyable(button, this.experiment.copy));
     all("table.sortable", this.root).forEach(makeSortable);
-    this.input("slider").addEventListener("input", event => this.move(this.curve.gammas[Number(event.target.value)]));
-    this.input("gamma").addEventListener("input", event => {
-      if (event.target.value !== "") this.move(Number(event.target.value));
-    });
+    this.root.querySelector("[data-in=find]").addEventListener("input", () => this.find());
+  }
+
+  // The curves of the other methods, each with the lambda that the slider shows of this one.
+  otherCurves() {
+    return this.experiment.methods.filter(each => each !== this.method).map(each =>
+      ({name: each.name, color: each.color, ...(each.explorer.models[this.explorer.name] || each.explorer.models.gzsl)}));
   }
 
   choose(index) {
-    this.method = this.experiment.methods[index];
-    this.input("slider").max = this.curve.gammas.length - 1;
-    this.out("ausuc").textContent = this.curve.ausuc.toFixed(3);
+    const method = this.method = this.experiment.methods[index];
+    for (const name of ["zsl", "gzsl"]) this.out("params-" + name).textContent = method.params[name] ? ": " + method.params[name] : "";
+    this.explorer.choose(method.explorer, method, "calibrated+lambda", method.runs > 1 ? meansOf(method) : {});
     this.describe();
     this.fillClasses();
-    this.move(this.curve.jumps.chosen);
     this.draw();
   }
 
   describe() {
-    const runs = this.method.runs;
+    const runs = this.method.runs, figure = this.method.selection;
     this.out("which").textContent = runs > 1 ? `Shown is seed ${this.method.seed} of ${runs} runs; the tables above have the means.` : "";
-    const figure = this.method.selection;
-    this.chart("selection").hidden = !figure;
+    this.chart("selection").parentElement.hidden = !figure;
+    this.out("hardest").hidden = !this.method.hardest.length;
     this.out("selection-note").textContent = !figure ? "This method has no parameter to choose." :
       "Means over the validation folds. The dotted lines mark the best value for unseen classes alone and for seen and unseen classes together: often not the same."
       + (figure.others.length ? ` Each point is the best over ${figure.others.join(", ")}.` : "");
-  }
-
-  move(gamma) {
-    const point = curveAt(this.curve, gamma), slider = this.input("slider");
-    this.gamma = gamma;
-    slider.value = point.k;
-    slider.setAttribute("aria-valuetext",
-      `gamma ${number(gamma)}: unseen ${percent(point.U)}, seen ${percent(point.S)}, harmonic mean ${percent(point.H)} percent`);
-    if (document.activeElement !== this.input("gamma")) this.input("gamma").value = number(gamma);
-    for (const name of ["U", "S", "H"]) this.out(name).textContent = percent(point[name]);
-    this.fillConfusion(gamma);
-    this.mark(point);
-  }
-
-  fillConfusion(gamma) {
-    for (const kind of ["seen", "unseen"]) {
-      const flips = this.curve.flips[kind], unseen = takenForUnseen(flips, gamma);
-      for (const [taken, count] of [["seen", flips.total - unseen], ["unseen", unseen]]) {
-        const share = 100 * count / flips.total, cell = this.out(kind + "-" + taken);
-        cell.textContent = `${count.toLocaleString("en")} (${share.toFixed(1)} %)`;
-        cell.style.backgroundImage = bar(share, kind === taken ? "h" : "unseen");
-      }
-    }
   }
 
   fillClasses() {
@@ -79,46 +56,51 @@ class Panel {
     body.replaceChildren(...tested.map(c => classRow(c, table, names, this.experiment.classes.unseen[c])));
     all("th", body.parentElement.tHead).forEach(th => th.removeAttribute("aria-sort"));
     body.parentElement.tHead.querySelector("[data-first]").setAttribute("aria-sort", "ascending");
+    this.find();
+  }
+
+  // Show the classes whose name has the text in it.
+  find() {
+    const text = this.root.querySelector("[data-in=find]").value.trim().toLowerCase();
+    const rows = Array.from(this.out("classes").rows);
+    rows.forEach(row => { row.hidden = !row.cells[0].textContent.toLowerCase().includes(text); });
+    this.out("found").textContent = text ? `${rows.filter(row => !row.hidden).length} of ${rows.length} classes` : "";
   }
 
   chooseFold(button) {
     all("[data-fold]", this.root).forEach(each => each.setAttribute("aria-pressed", String(each === button)));
     this.fold = Number(button.dataset.fold);
-    this.draw();
+    this.drawOne("splits");
   }
 
   show(name) {
-    this.visible.add(name);
+    if (!CHARTS[name]) return this.explorer.show(name);
+    this.drawn.add(name);
     this.drawOne(name);
   }
 
-  draw() { this.visible.forEach(name => this.drawOne(name)); }
+  draw() {
+    this.drawn.forEach(name => this.drawOne(name));
+    this.explorer.draw();
+  }
 
   drawOne(name) {
-    const made = CHARTS[name](this.experiment, this.method, this.fold);
-    if (!made) return;
-    const place = this.chart(name), first = !place.data;
-    Plotly.react(place, made[0], made[1], CONFIG);
-    if (first && name === "trade") place.on("plotly_click", event => this.follow(event));
-    if (name === "trade" || name === "over") this.mark(curveAt(this.curve, this.gamma));
+    const place = this.chart(name);
+    if (!place.closest("[hidden]")) plot(place, CHARTS[name](this.experiment, this.method, this.fold, place.clientWidth));
   }
 
-  follow(event) {
-    const point = event.points.find(each => each.customdata !== undefined);
-    if (point) this.move(point.customdata);
-  }
-
-  // Move the point of the curve and the line over gamma, where they are drawn.
-  mark(point) {
-    const trade = this.chart("trade"), over = this.chart("over");
-    if (trade.data) Plotly.restyle(trade, {x: [[point.U]], y: [[point.S]]}, [trade.data.length - 1]);
-    if (over.data) Plotly.relayout(over, {shapes: [gammaLine(this.gamma)]});
+  // The colors of the page have changed.
+  refresh() {
+    this.draw();
+    this.fillClasses();
+    this.explorer.fillConfusion();
   }
 }
 
-function bar(share, color) {
-  const paint = `color-mix(in srgb, ${tone(color)} 22%, transparent)`;
-  return `linear-gradient(to right, ${paint} ${share}%, transparent ${share}%)`;
+// What the tables say of a method's named points: the mean over its runs.
+function meansOf(method) {
+  return Object.fromEntries(Object.entries(method.steps).map(([name, h]) =>
+    [name, `Seed ${method.seed} alone. Mean of ${method.runs} runs: H ${percent(h.mean)}${h.std > 1e-9 ? " ± " + percent(h.std) : ""} %.`]));
 }
 
 function classRow(c, table, names, unseen) {

@@ -21,7 +21,7 @@ function sortTable(table, column, direction) {
     rows.sort((a, b) => compareValues(sortValue(a, column), sortValue(b, column), sign));
     body.append(...rows);
   }
-  all("thead th", table).forEach((th, i) => {
+  all("thead .headings th", table).forEach((th, i) => {
     if (i === column) th.setAttribute("aria-sort", direction); else th.removeAttribute("aria-sort");
   });
 }
@@ -34,7 +34,7 @@ function nextDirection(th) {
 }
 
 function makeSortable(table) {
-  all("thead th", table).forEach((th, column) => {
+  all("thead .headings th", table).forEach((th, column) => {
     th.querySelector("button").addEventListener("click", () => sortTable(table, column, nextDirection(th)));
   });
 }

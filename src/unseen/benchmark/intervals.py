@@ -1,0 +1,108 @@
+"""How sure a comparison is: the classes of the test set are resampled, in the same way for all methods.
+
+The test set has some classes; another one would have others. A bootstrap over classes shows how much the
+scores depend on that. It is paired: a replicate draws the same classes for every method, so the difference
+of two methods is known better than either score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unseen.benchmark.results import CALIBRATIONS, RunResult, Score
+from unseen.metrics import harmonic_mean
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+SCORES: tuple[Score, ...] = ("zsl", *CALIBRATIONS)
+
+N_REPLICATES = 1000
+CONFIDENCE = 0.95
+_CELLS = 2**22  # replicates x classes in memory at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """The scores of every method on resampled classes, in percent; means over the method's runs."""
+
+    draws: Mapping[tuple[str, Score], Floats]  # (replicates,) each
+
+    def interval(self, method: str, score: Score) -> Interval | None:
+        """Return the 95 % interval of a score, or None where it is not known by class."""
+        draws = self.draws.get((method, score))
+        return None if draws is None else _interval(draws)
+
+    def ties(self, best: str, score: Score = "calibrated+lambda") -> list[str]:
+        """Return the methods that cannot be told from the best: 0 lies in the interval of the difference."""
+        others = [method for method, found in self.draws if found == score and method != best]
+        return [m for m in others if _interval(self.draws[best, score] - self.draws[m, score])[0] <= 0]
+
+
+def resample_classes(
+    runs: Mapping[str, Sequence[RunResult]],
+    unseen: Sequence[int],
+    n_replicates: int = N_REPLICATES,
+    random_state: int = 0,
+) -> Replicates:
+    """Draw seen and unseen test classes with replacement and compute every score on each draw.
+
+    Parameters
+    ----------
+    runs : mapping of str to sequence of RunResult
+        The runs of each method.
+    unseen : sequence of int
+        0 or 1 per class.
+    n_replicates : int
+    random_state : int
+    """
+    tables = {
+        (method, score): table
+        for method, results in runs.items()
+        for score in SCORES
+        if (table := _class_accuracies(results, score)) is not None
+    }
+    tested = ~np.isnan(next(table[0] for (_, score), table in tables.items() if score == "calibrated+lambda"))
+    is_unseen = np.asarray(unseen, dtype=bool)
+    of_unseen, of_seen = np.flatnonzero(tested & is_unseen), np.flatnonzero(tested & ~is_unseen)
+    draws: dict[tuple[str, Score], list[Floats]] = {key: [] for key in tables}
+    rng = np.random.default_rng(random_state)
+    for n in _block_sizes(n_replicates, len(unseen)):
+        w_unseen, w_seen = _weights(rng, n, len(of_unseen)), _weights(rng, n, len(of_seen))
+        for (method, score), table in tables.items():
+            U = table[:, of_unseen] @ w_unseen.T  # (runs, replicates)
+            values = U if score == "zsl" else harmonic_mean(U, table[:, of_seen] @ w_seen.T)
+            draws[method, score].append(np.mean(values, axis=0))
+    return Replicates({key: np.concatenate(parts) for key, parts in draws.items()})
+
+
+def _class_accuracies(runs: Sequence[RunResult], score: Score) -> Floats | None:
+    """Return the accuracy of each class in each run, (runs, classes), NaN for a class without samples."""
+    if score == "calibrated+lambda":
+        return np.array([run["classes"]["accuracy"] for run in runs], dtype=np.float64)
+    if not all(run.get("by_class") for run in runs):
+        return None
+    return np.array([run["by_class"][score] for run in runs], dtype=np.float64)
+
+
+def _weights(rng: np.random.Generator, n_replicates: int, n_classes: int) -> Floats:
+    """Return how often each class is drawn, as a share, (replicates, classes)."""
+    if not n_classes:
+        return np.empty((n_replicates, 0))
+    drawn = rng.multinomial(n_classes, np.full(n_classes, 1 / n_classes), size=n_replicates)
+    return np.asarray(drawn / n_classes)
+
+
+def _block_sizes(n_replicates: int, n_classes: int) -> Iterator[int]:
+    most = max(1, _CELLS // max(n_classes, 1))
+    for start in range(0, n_replicates, most):
+        yield min(most, n_replicates - start)
+
+
+def _interval(draws: Floats) -> Interval:
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail])
+    return float(low), float(high)

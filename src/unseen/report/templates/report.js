@@ -1,0 +1,1 @@
+const panels = all("[data-experiment]").map(root => new Panel(root));
