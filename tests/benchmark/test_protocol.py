@@ -304,3 +304,20 @@ def test_features_are_named_by_the_encoder_that_made_them(tmp_path):
     np.savez(tmp_path / "x.npz", **content, encoder=np.array(card))
     assert "dino.onnx" in Experiment.load(str(tmp_path / "x.npz")).description["features"]
     assert Experiment.load("digits").description["features"] is None
+
+
+def test_standardized_features_give_the_same_numbers_in_any_unit(experiment):
+    asked = {**experiment.asked, "normalize": "standard"}
+    units = np.logspace(-2, 3, experiment.dataset.X.shape[1])
+    plain = Experiment(experiment.dataset, experiment.split, asked)
+    data = replace(experiment.dataset, X=experiment.dataset.X * units + units)
+    scaled = Experiment(data, experiment.split, asked)
+    assert plain.key != experiment.key and "normalize standard" in plain.description["name"]
+    for method in ("linear-vs", "lda"):
+        one, other = (evaluate_run(e, method, 0) for e in (plain, scaled))
+        assert one["model"]["normalize"] == "standard"
+        assert one["gzsl"]["calibrated"]["H"] == pytest.approx(other["gzsl"]["calibrated"]["H"], abs=2)
+        if method == "linear-vs":
+            np.testing.assert_allclose(
+                one["attribute_error"]["unseen"], other["attribute_error"]["unseen"], rtol=1e-3
+            )

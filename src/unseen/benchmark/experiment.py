@@ -52,6 +52,11 @@ class Experiment:
     asked: Asked
     gamma: str = "paper"
 
+    @property
+    def normalize(self) -> str | None:
+        """How features are scaled, where the user said so; None for each method's own default."""
+        return self.asked.get("normalize")
+
     @classmethod
     def load(
         cls,
@@ -61,6 +66,7 @@ class Experiment:
         split_dir: str | None = None,
         split_rule: str = "official",
         gamma: str = "paper",
+        normalize: str | None = None,
         prototypes: str | Sequence[str] | None = None,
         text_encoder: str | None = None,
         unseen_classes: str | None = None,
@@ -78,6 +84,8 @@ class Experiment:
             As for ``unseen.datasets.splits.make_split``.
         gamma : str
             As for ``GZSLClassifierCV``.
+        normalize : {"l2", "standard", "none"}, optional
+            As for ``unseen.methods.make_method``.
         prototypes : str or sequence of str, optional
             Files with class descriptions.
         text_encoder : str, optional
@@ -111,13 +119,16 @@ class Experiment:
         }
         if text_encoder:
             asked["text_encoder"] = text_encoder
+        if normalize:
+            asked["normalize"] = normalize
         return cls(dataset, make_split(dataset, rule=split_rule), asked, gamma)
 
     @cached_property
     def key(self) -> str:
         """A hash of what determines every number: the data, the samples in each part, the rule for gamma."""
         split = split_checksum(self.split)
-        return fingerprint({"data": self.dataset.checksum, "split": split, "gamma": self.gamma})
+        parts = {"data": self.dataset.checksum, "split": split, "gamma": self.gamma}
+        return fingerprint(parts | ({"normalize": self.normalize} if self.normalize else {}))
 
     @cached_property
     def published(self) -> PublishedExperiment | None:
@@ -174,6 +185,8 @@ class Experiment:
             words.append(f"{Path(self.asked['split_rule']).name} rule")
         if self.gamma != "paper":
             words.append(f"gamma by {self.gamma}")
+        if self.normalize:
+            words.append(f"normalize {self.normalize}")
         return ", ".join(words)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TypedDict, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from unseen import __version__
 from unseen._core.rows import Rows, choose_rows
+from unseen._core.scaling import Standardization
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.benchmark.experiment import Experiment
@@ -45,7 +47,7 @@ Curves = Mapping[Averaging, SeenUnseenCurve]
 
 def make_run(experiment: Experiment, method: str, seed: int) -> Run:
     """Return what names a run; its key changes with anything that could change its result."""
-    model = make_method(method, None, seed)
+    model = make_method(method, None, seed, experiment.normalize)
     determined_by = {
         "setting": experiment.key,
         "method": method,
@@ -61,7 +63,7 @@ def evaluate_run(experiment: Experiment, method: str, seed: int) -> Evaluation:
     """Run the whole protocol once."""
     start, cpu = time.perf_counter(), time.process_time()
     data, split = experiment.dataset, experiment.split
-    model = make_method(method, data.prototypes, seed)
+    model = make_method(method, data.prototypes, seed, experiment.normalize)
     search = GZSLClassifierCV(model, cv=split.cv(), gamma=experiment.gamma)
     search.fit(choose_rows(data.X, split.train), data.y[split.train])
     selected = time.perf_counter()
@@ -272,6 +274,8 @@ def attribute_error(experiment: Experiment, model: LinearVS) -> AttributeErrors:
 
 
 def _attribute_error(fitted: LinearVS, samples: Training) -> float:
+    if fitted.normalize == "standard":
+        samples = replace(samples, standard=Standardization(fitted.standard_mean_, fitted.standard_scale_))
     # t = W x, and its mean squared distance to the prototype over samples and attributes
     squares = sum(np.sum((X @ fitted.mapping_.T - samples.S[y]) ** 2) for X, y in samples.blocks())
     return float(squares / (len(samples.y) * samples.S.shape[1]))

@@ -40,6 +40,7 @@ class Asked(TypedDict):
     split_rule: str
     prototypes: str | list[str] | None
     text_encoder: NotRequired[str]
+    normalize: NotRequired[str]
     unseen_classes: str | None
 
 

@@ -63,6 +63,7 @@ def load_again(
         split_dir=description["split_dir"],
         split_rule=description["split_rule"],
         gamma=description["gamma"],
+        normalize=description.get("normalize"),
         prototypes=description["prototypes"],
         text_encoder=description.get("text_encoder"),
         read_prototypes=read_prototypes,

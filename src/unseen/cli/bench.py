@@ -77,6 +77,7 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     show_default=True,
     help="Rule that carries gamma from the folds to the test.",
 )
+@options.normalize
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time.  [default: one per processor]")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each run.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
@@ -116,6 +117,7 @@ def command(
     unseen_classes: tuple[str, ...] | None,
     seeds: int,
     gamma: str,
+    normalize: str | None,
     jobs: int | None,
     threads: int,
     cluster: str | None,
@@ -149,6 +151,7 @@ def command(
             split_dir=folder,
             split_rule=split_rule,
             gamma=gamma,
+            normalize=normalize,
             prototypes=[str(file) for file in prototypes],
             text_encoder=text_encoder,
             unseen_classes=",".join(unseen_classes) if unseen_classes else None,

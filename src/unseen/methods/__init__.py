@@ -125,8 +125,11 @@ def find_method(name: str) -> type[ZeroShotClassifier]:
     return found
 
 
-def make_method(name: str, prototypes: object, seed: int) -> ZeroShotClassifier:
+def make_method(name: str, prototypes: object, seed: int, normalize: str | None = None) -> ZeroShotClassifier:
     """Return the unfitted method with the parameters of its row, and the seed where it is stochastic.
+
+    ``normalize`` is ``"l2"``, ``"standard"`` or ``"none"``; by default, and for embeddings of a shared
+    space, the method's own.
 
     >>> make_method("sje", None, 3).random_state
     3
@@ -134,5 +137,8 @@ def make_method(name: str, prototypes: object, seed: int) -> ZeroShotClassifier:
     'identity'
     """
     found = find_method(name)
-    seeded = {"random_state": seed} if found.stochastic else {}
-    return found(prototypes, **describe_method(name).params, **seeded)
+    row = describe_method(name)
+    options: dict[str, object] = {"random_state": seed} if found.stochastic else {}
+    if normalize is not None and not row.shared_space:
+        options["normalize"] = None if normalize == "none" else normalize
+    return found(prototypes, **row.params, **options)

@@ -93,10 +93,7 @@ class Candidate:
 
     def make(self, prototypes: Prototypes, seed: int) -> Any:
         """Return the unfitted method."""
-        model = make_method(self.method, prototypes, seed)
-        if self.normalize is not None:
-            model.set_params(normalize=None if self.normalize == "none" else self.normalize)
-        return model
+        return make_method(self.method, prototypes, seed, self.normalize)
 
 
 def candidates(data: ZeroShotDataset, method: str, normalize: str | None) -> list[Candidate]:
