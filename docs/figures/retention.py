@@ -14,6 +14,8 @@ from unseen.datasets.splits import make_split
 from unseen.selection.evaluation import run_fold, score_maxima
 
 plt.rcParams["svg.hashsalt"] = "retention"  # the same file every time
+plt.rcParams["svg.fonttype"] = "none"
+plt.rcParams["path.simplify_threshold"] = 0.3  # of a pixel: a small file
 
 data = load("letters")
 split = make_split(data)
