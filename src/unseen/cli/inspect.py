@@ -44,8 +44,9 @@ def command(
     """
     if Path(data).is_file() and _show_model(Path(data), as_json):
         return
+    from unseen.benchmark.published import find_variances
     from unseen.datasets import load
-    from unseen.datasets.inspection import describe, format_description
+    from unseen.datasets.inspection import Variance, describe, format_description
 
     dataset = load(
         data,
@@ -55,7 +56,8 @@ def command(
         unseen_classes=unseen_classes,
         require_features=False,
     )
-    facts = describe(dataset, split_rule)
+    printed = find_variances(dataset.class_names)
+    facts = describe(dataset, split_rule, Variance(*printed) if printed else None)
     click.echo(json.dumps(facts.as_json(), indent=2) if as_json else format_description(facts))
 
 

@@ -49,10 +49,11 @@ class Balance:
 
 @dataclass(frozen=True)
 class Variance:
-    """Variance within classes and between classes; they add up to the variance of the features."""
+    """Variance within classes, between samples of different classes, and of the class means."""
 
     intra: float
     inter: float
+    means: float | None = None  # the paper does not print it
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class DataDescription:
     split: dict[str, int | None]
     splits: tuple[FoldStatistics, ...]
     variance: Variance | None
+    published_variance: Variance | None
     files: tuple[FileFacts, ...]
     checksum: str | None
     notes: tuple[str, ...]
@@ -111,7 +113,9 @@ class DataDescription:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def describe(dataset: ZeroShotDataset, rule: str = "official") -> DataDescription:
+def describe(
+    dataset: ZeroShotDataset, rule: str = "official", published_variance: Variance | None = None
+) -> DataDescription:
     """Return what there is to know about a data set before training.
 
     Parameters
@@ -119,13 +123,15 @@ def describe(dataset: ZeroShotDataset, rule: str = "official") -> DataDescriptio
     dataset : ZeroShotDataset
     rule : {"official", "paper"} or path
         Where the seen test set and the folds come from, see ``make_split``.
+    published_variance : Variance, optional
+        What the paper prints for this data set, to stand beside ours.
 
     Examples
     --------
     >>> from unseen.datasets import load
-    >>> digits = describe(load("digits"))
-    >>> digits.samples, digits.seen_classes, digits.unseen_classes
-    (1797, 7, 3)
+    >>> letters = describe(load("letters"))
+    >>> letters.samples, letters.seen_classes, letters.unseen_classes
+    (3276, 20, 6)
     """
     X, y, S = dataset.X, dataset.y, dataset.prototypes
     complete = not dataset.missing
@@ -148,6 +154,7 @@ def describe(dataset: ZeroShotDataset, rule: str = "official") -> DataDescriptio
         split=_split_sizes(dataset, split),
         splits=tuple(_listed_classes(dataset) if split is None else split_statistics(split)),
         variance=None if X is None or y is None else class_variance(X, y),
+        published_variance=published_variance,
         files=tuple(_files(dataset)),
         checksum=dataset.checksum if complete else None,
         notes=dataset.notes,
@@ -157,24 +164,38 @@ def describe(dataset: ZeroShotDataset, rule: str = "official") -> DataDescriptio
 
 
 def class_variance(X: FloatArray, y: Indices) -> Variance:
-    """Return the variance within classes and between classes.
+    r"""Return the variance within classes, between samples of different classes, and of the class means.
 
-    ``intra`` is the mean over samples of ``||x - m_y||^2`` with the class mean ``m_y``; ``inter`` is the mean
-    over samples of ``||m_y - m||^2`` with the mean ``m`` of all samples.
+    With the mean ``m_c`` of class c, the mean ``m`` of all samples, and P ordered pairs of samples of
+    different classes:
+
+    .. math:: \mathrm{intra} = \frac{1}{N} \sum_i \|x_i - m_{y_i}\|^2, \qquad
+        \mathrm{inter} = \frac{1}{2P} \sum_{y_i \ne y_j} \|x_i - x_j\|^2, \qquad
+        \mathrm{means} = \frac{1}{N} \sum_i \|m_{y_i} - m\|^2
+
+    The paper prints the first two without a formula; this reading fits their order and their ratios. The mean
+    squared distance of a sample to those of its own class is ``2 intra``, to those of other classes about
+    ``2 inter``. ``intra + means`` is the variance of all samples.
 
     >>> class_variance(np.array([[0.0], [2.0], [10.0], [12.0]]), np.array([0, 0, 1, 1]))
-    Variance(intra=1.0, inter=25.0)
+    Variance(intra=1.0, inter=51.0, means=25.0)
     """
     blocks = [(X[block], y[block]) for block in row_blocks(len(X))]  # views
     count = np.bincount(y)
     total = np.zeros((len(count), X.shape[1]))
     for rows, of in blocks:
         total += class_sums(rows.astype(np.float64), of, len(count))
-    means = total / np.maximum(count, 1)[:, None]  # (classes, features)
-    intra = sum(float(((rows - means[of]) ** 2).sum()) for rows, of in blocks) / len(X)
-    mean = total.sum(axis=0) / len(X)
-    inter = float(count @ ((means - mean) ** 2).sum(axis=1)) / len(X)
-    return Variance(intra, inter)
+    center = total / np.maximum(count, 1)[:, None]  # (classes, features)
+    scatter = np.zeros(len(count))  # (classes,), squared distances to the class mean
+    for rows, of in blocks:
+        scatter += np.bincount(of, ((rows - center[of]) ** 2).sum(axis=1), minlength=len(count))
+    N = len(X)
+    intra = scatter.sum() / N
+    means = count @ ((center - total.sum(axis=0) / N) ** 2).sum(axis=1) / N
+    # sum over all ordered pairs 2 N^2 (intra + means), over those of class c 2 n_c scatter_c
+    pairs = N**2 - count @ count
+    inter = (N**2 * (intra + means) - count @ scatter) / max(pairs, 1)
+    return Variance(float(intra), float(inter), float(means))
 
 
 def split_statistics(split: GZSLSplit) -> list[FoldStatistics]:
@@ -369,7 +390,7 @@ def format_description(facts: DataDescription) -> str:
 
 
 def _facts(facts: DataDescription) -> str:
-    per_class, variance = facts.samples_per_class, facts.variance
+    per_class = facts.samples_per_class
     lines = {
         "data set": facts.dataset,
         "samples": facts.samples,
@@ -380,11 +401,17 @@ def _facts(facts: DataDescription) -> str:
         "features": _dimension(facts.features, facts.feature_range, facts.feature_type),
         "NaN or infinite": _or_unknown(facts.nan),
         "attributes": _dimension(facts.attributes, facts.attribute_range, None),
-        "variance": "unknown"
-        if variance is None
-        else f"intra-class {variance.intra:.4g}, inter-class {variance.inter:.4g}",
+        "variance": "unknown" if facts.variance is None else _variance(facts.variance),
     }
+    if facts.published_variance:
+        lines["  in the paper"] = _variance(facts.published_variance)
     return "\n".join(f"{name:<18} {text}" for name, text in lines.items())
+
+
+def _variance(found: Variance) -> str:
+    ratio = f" (ratio {found.intra / found.inter:.2f})" if found.inter else ""
+    means = "" if found.means is None else f", class means {found.means:.4g}"
+    return f"intra-class {found.intra:.4g}, inter-class {found.inter:.4g}{ratio}{means}"
 
 
 def _or_unknown(value: int | None) -> str:
