@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 from image_files import save_image
 from onnx_models import mean_backbone
 from unseen import LinearSV
+from unseen.benchmark.store import Store
 from unseen.cli import main
 from unseen.datasets.prototypes import Prototypes
 from unseen.metrics import accuracy, harmonic_mean
@@ -304,7 +305,7 @@ WRITES_TO_A_FILE_OF_THE_USER = [
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.mark.parametrize("force", ["", " --force"])
@@ -335,6 +336,24 @@ def test_a_model_is_replaced_by_a_model(folder, monkeypatch, line):
     monkeypatch.chdir(folder)
     assert invoke(*shlex.split(line)).exit_code == 0
     assert load("birds.model")
+
+
+def test_extract_and_report_spare_files_of_the_user(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    Path("photos").mkdir()
+    before = files_of(folder)
+    with Store(Path("run"), create=True):
+        pass
+    for line, words in {
+        "extract photos --backbone network.onnx --out x.txt": "Name a FILE.npz, or a folder",
+        "extract photos --backbone network.onnx --out network.onnx": "Name a FILE.npz, or a folder",
+        "extract photos --backbone network.onnx --out birds.npz": "exists already",
+        "report run --html notes.csv": "exists already",
+        "report run --html run/runs.sqlite": "never replaces its input",
+    }.items():
+        done = invoke(*shlex.split(line))
+        assert done.exit_code == 2 and words in done.stderr, done.output
+    assert files_of(folder) == before
 
 
 @pytest.mark.parametrize("kind", ["onnx", "npz"])

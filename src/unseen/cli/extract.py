@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unseen._core.files import check_output
 from unseen.cli import options
 from unseen.cli._signals import stoppable
+from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
     from unseen.encoders.extraction import Extraction
@@ -66,6 +68,7 @@ def parse_triple(text: str) -> tuple[float, float, float]:
 @click.option("--threads", type=click.IntRange(1), help="Threads. [default: one per processor]")
 @click.option("--strict", is_flag=True, help="Stop at the first image that cannot be read.")
 @options.quiet
+@options.force
 def command(
     images: Path,
     backbone: str,
@@ -85,6 +88,7 @@ def command(
     threads: int | None,
     strict: bool,
     quiet: bool,
+    force: bool,
 ) -> None:
     """Turn images into features with an image network.
 
@@ -96,6 +100,7 @@ def command(
     from unseen.encoders.backbone import Backbone
     from unseen.encoders.extraction import extract, n_stored
 
+    _check_out(out, images, backbone, force)
     network = Backbone(
         backbone,
         variant=variant,
@@ -111,6 +116,27 @@ def command(
     with stoppable(lambda: f"{n_stored(out)} images are stored; the same command continues."):
         done = extract(images, network, out, preprocessing=steps, threads=threads, strict=strict, quiet=quiet)
     click.echo(_summary(done, steps), err=True)
+
+
+def _check_out(out: Path, images: Path, backbone: str, force: bool) -> None:
+    """Refuse a place for the features that is neither a .npz nor a folder, or that would cost a file."""
+    if out.suffix not in ("", ".npz") and not out.is_dir():
+        raise UnseenError(
+            f"Cannot write features to {out}: it ends in {out.suffix!r}. Name a FILE.npz, or a folder for "
+            "features.npy and labels.csv."
+        )
+    if out.suffix == ".npz":
+        check_output(out, inputs=[images, backbone], force=force, may_replace=_is_extraction)
+
+
+def _is_extraction(path: Path) -> bool:
+    """Tell whether a file holds features that an earlier extraction wrote."""
+    from unseen._core.npz import npz_names
+
+    try:
+        return {"X", "files"} <= set(npz_names(path))
+    except UnseenError:
+        return False
 
 
 def change_steps(steps: Preprocessing, given: dict[str, Any]) -> Preprocessing:
