@@ -237,6 +237,14 @@ def anchored_lda_scores(X, y, S, seen, alpha, rho, k, X_new):
     return gaussian_scores(X, y, seen, rho, mu, X_new)
 
 
+def mean_with_samples(described, samples, kappa):
+    """(kappa mu(s) + sum x) / (kappa + n), one sample at a time."""
+    total, n = kappa * described, 0
+    for x in samples:
+        total, n = total + x, n + 1
+    return total / (kappa + n)
+
+
 def nearest(points, centres):
     """Index of the nearest centre (squared distance) for each point, one pair at a time."""
     return np.array([np.argmin([np.sum((p - c) ** 2) for c in centres]) for p in points])

@@ -17,11 +17,14 @@ from unseen._core.labels import LabelArray, candidate_columns, is_labeled, label
 from unseen._core.representation import one_line_repr
 from unseen._core.rows import Rows, as_rows, read_ahead
 from unseen._core.scaling import Standardization, scaled_product
+from unseen._core.shots import Shots
 from unseen._core.training import Training, weigh_samples
 from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError
 
 LARGEST = 1e30  # beyond this, sums of products may overflow float32
+KAPPA = 5.0  # samples that a description is worth, where nobody has measured it
+_SAMPLES = ("sample_classes_", "described_share_", "sample_means_", "sample_bias_")
 
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 
@@ -50,6 +53,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         of raw samples otherwise (standardizing is folded into it).
     standard_mean_, standard_scale_ : ndarray of shape (n_features,)
         Mean and scale of the features with ``normalize="standard"``.
+    sample_classes_, described_share_, sample_means_ : ndarray of shapes (k,), (k,) and (k, n_features)
+        Positions of the classes that ``add_classes`` has got samples of, the weight of their descriptions,
+        and the means of their samples; only after such a call.
     """
 
     # parameters whose values share one factorization (or one stacked training)
@@ -72,6 +78,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     training_prototypes_: FloatArray
     standard_mean_: FloatArray
     standard_scale_: FloatArray
+    sample_classes_: IndexArray
+    described_share_: FloatArray
+    sample_means_: FloatArray
+    sample_bias_: FloatArray
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -95,6 +105,19 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _shares_space(self) -> bool:
         """Whether this model needs prototypes in the space of the features: always, or as parametrized."""
         return self.shared_space
+
+    def _takes_samples(self) -> bool:
+        """Whether a row follows from the mean of its class, so that samples of a new class can improve it."""
+        return False
+
+    def _rows_of_means(
+        self, S: FloatArray, share: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of classes with means ``share mu(s) + (1 - share) means``, for scaled samples.
+
+        ``share`` has shape (classes,) and ``means`` (classes, features).
+        """
+        raise NotImplementedError
 
     def _warn_about_fit(self) -> None:
         """Warn about what a user of this model should know; not called for every candidate in selection."""
@@ -164,8 +187,18 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         labels: LabelArray = self.classes_[columns[best]]
         return labels
 
-    def add_classes(self, prototypes: Any, classes: ArrayLike | None = None) -> Self:
-        """Add classes by their descriptions alone: one more row each, no training.
+    def add_classes(
+        self,
+        prototypes: Any,
+        classes: ArrayLike | None = None,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        kappa: float | None = None,
+    ) -> Self:
+        """Add classes by their descriptions, and by a few samples if there are any; nothing is trained.
+
+        The described mean of a class counts as much as ``kappa`` samples:
+        ``mu = (kappa mu(s) + sum x) / (kappa + n)``. For calibration, a class with samples remains unseen.
 
         Parameters
         ----------
@@ -173,6 +206,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         classes : array-like of shape (n_new,), optional
             Their labels. By default the index of the DataFrame; for an array the next integers, where
             labels are integers.
+        X, y : array-like of shapes (n_samples, n_features) and (n_samples,), optional
+            Samples of some or all of the new classes, and their labels; for methods that predict the mean of
+            a class: ``LDA``, ``LinearSV``, and ``SAE`` in the visual space.
+        kappa : float, default=5.0
+            How many samples a description is worth. ``GZSLClassifierCV`` chooses it on held-out classes.
         """
         self.solve()
         labels, S = split_prototypes(prototypes, np.empty(0))
@@ -190,7 +228,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             raise UnseenError(
                 f"Class {str(labels[known][0])!r} is already known. Give the new class another name."
             )
-        return self._append_classes(labels, S)
+        shots = None if X is None and y is None else self._count_shots(labels, X, y)
+        share = None if shots is None else shots.described_share(_check_kappa(kappa))
+        self._append_classes(labels, S)
+        if shots is not None and share is not None:
+            self._mix_in(len(self.classes_) - len(S) + np.flatnonzero(shots.count), shots, share)
+        return self
 
     def described(self) -> Prototypes:
         """Return the descriptions of all present classes, ready to be passed as ``prototypes``."""
@@ -316,15 +359,22 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             self.feature_names_in_ = other.feature_names_in_
         self.classes_, self.prototypes_, self.seen_ = classes, S, seen
         self.training_prototypes_ = S[seen]
+        for name in _SAMPLES:
+            self.__dict__.pop(name, None)
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         self.mapping_ = mapping
         self.coef_, self.intercept_ = self._rows(self.prototypes_)
+        if "sample_classes_" in vars(self):
+            self._replace_rows()
         return self
 
     def _rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the classifier rows (coef, intercept) of the classes with prototypes S."""
-        coef, intercept = self._linear_rows(S)
+        return self._fold(*self._linear_rows(S))
+
+    def _fold(self, coef: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return rows for samples as they come, from rows for samples that are scaled already."""
         if self.normalize != "standard":
             return coef, intercept
         return Standardization(self.standard_mean_, self.standard_scale_).fold(coef, intercept)
@@ -348,3 +398,61 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.coef_ = np.concatenate([self.coef_, coef])
         self.intercept_ = np.concatenate([self.intercept_, intercept])
         return self
+
+    # ---- a few samples of new classes -----------------------------------------------------------------
+
+    def _count_shots(self, labels: LabelArray, X: Any, y: Any) -> Shots:
+        """Return count and mean of the samples of each of the classes ``labels``."""
+        if not self._takes_samples():
+            raise UnseenError(
+                f"{type(self).__name__} does not predict the mean of a class, so samples cannot be averaged "
+                "with it. Leave X and y out, or use LDA, LinearSV, or SAE with space='visual'."
+            )
+        if X is None or y is None:
+            raise UnseenError("Pass X and y together: samples of the new classes, and their labels.")
+        X = self._validate_samples(X)
+        index = label_positions(y, labels, lacks="is not among the new classes")
+        check_consistent_length(X, index)
+        standard = None
+        if self.normalize == "standard":
+            standard = Standardization(self.standard_mean_, self.standard_scale_)
+        training = Training(X, index, np.empty((0, 0)), self.normalize, standard)
+        return Shots.of_blocks(training.blocks(), len(labels))
+
+    def _mix_in(self, columns: IndexArray, shots: Shots, share: FloatArray) -> None:
+        """Keep the samples of the classes at ``columns``, those of ``shots`` that have some, and use them."""
+        having = shots.count > 0
+        new = (columns, share[having], shots.means[having], np.zeros(len(columns)))
+        for name, values in zip(_SAMPLES, new):
+            known = vars(self).get(name, values[:0])
+            setattr(self, name, np.concatenate([known, values]))
+        self._replace_rows()
+
+    def _replace_rows(self) -> None:
+        """Compute the rows of the classes with samples anew."""
+        columns, share, means = self.sample_classes_, self.described_share_, self.sample_means_
+        coef, intercept = self._fold(*self._rows_of_means(self.prototypes_[columns], share, means))
+        self.coef_[columns], self.intercept_[columns] = coef, intercept - self.sample_bias_
+
+    def _set_sample_bias(self, bias: float) -> None:
+        """Subtract a bias from the scores of classes with samples, as much of it as their samples weigh."""
+        self.sample_bias_ = bias * (1 - self.described_share_)
+        self._replace_rows()
+
+    def _get_samples(self) -> dict[str, NDArray[Any]]:
+        """Return what ``add_classes`` has got to know of samples, for another model of the same classes."""
+        return {name: getattr(self, name) for name in _SAMPLES if name in vars(self)}
+
+    def _set_samples(self, samples: Mapping[str, NDArray[Any]]) -> None:
+        for name, values in samples.items():
+            setattr(self, name, values)
+        if samples:
+            self._replace_rows()
+
+
+def _check_kappa(kappa: float | None) -> float:
+    if kappa is None:
+        return KAPPA
+    if not (isinstance(kappa, int | float | np.integer | np.floating) and 0 <= kappa < np.inf):
+        raise UnseenError(f"Got kappa={kappa!r}, but expected a finite number of at least 0.")
+    return float(kappa)

@@ -119,6 +119,42 @@ def test_add_class_recalibrates_on_samples(birds, fitted, tmp_path):
     assert refused.exit_code == 2 and "no training samples of the model's seen classes" in refused.stderr
 
 
+def test_add_class_takes_a_few_samples(birds, fitted, tmp_path):
+    arrays = read_arrays(birds / "f.npz")
+    names = arrays["class_names"][arrays["y"]]
+    kites = arrays["X"][names == "hawk"][:3] + np.float32(0.5)
+    np.savez(tmp_path / "kites.npz", X=kites, y=np.array(["kite"] * 3))
+    (tmp_path / "new.csv").write_text("class,d,a,b,c\nkite,4,1,2,3\nrook,1,1,2,3\n")
+    arguments = ["--prototypes", tmp_path / "new.csv", "--out", tmp_path / "more"]
+    done = invoke("add-class", fitted, *arguments, "--samples", tmp_path / "kites.npz")
+    assert "added kite (3 samples), rook; now 6 seen and 4 unseen classes" in done.stderr, done.output
+    S = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 1.0]])
+    expected = load(fitted).add_classes(S, ["kite", "rook"], kites, ["kite"] * 3)
+    more = load(tmp_path / "more")
+    np.testing.assert_array_equal(more.coef_, expected.coef_)
+    np.testing.assert_array_equal(more.intercept_, expected.intercept_)
+    assert read_card(tmp_path / "more")["shots"] == {"kite": 3}
+    assert "samples of new    3 of kite" in invoke("inspect", tmp_path / "more").output
+    # later recalibration counts the samples in
+    (tmp_path / "last.csv").write_text("class,d,a,b,c\ntern,4,1,0,3\n")
+    last = ["--prototypes", tmp_path / "last.csv", "--recalibrate", birds / "f.npz"]
+    assert invoke("add-class", tmp_path / "more", *last, "--out", tmp_path / "last").exit_code == 0
+    seen = names != "crane"
+    expected.add_classes(np.array([[1.0, 0.0, 3.0, 4.0]]), ["tern"]).recalibrate(
+        arrays["X"][seen], names[seen]
+    )
+    card = read_card(tmp_path / "last")
+    assert load(tmp_path / "last").gamma_ == expected.gamma_ == card["gamma"] and card["shots"] == {"kite": 3}
+    right = expected.held_out_.cross_fitted.correct(expected.gamma_)
+    y = expected.held_out_.cross_fitted.y
+    assert card["expected"]["seen"][0] == pytest.approx(
+        100 * np.mean([right[y == c].mean() for c in np.unique(y)]), abs=0.01
+    )
+    np.savez(tmp_path / "hawks.npz", X=kites, y=np.array(["hawk"] * 3))
+    refused = invoke("add-class", fitted, *arguments, "--samples", tmp_path / "hawks.npz")
+    assert refused.exit_code == 2 and "'hawk', which is not described in --prototypes" in refused.stderr
+
+
 @pytest.mark.parametrize("kind", ["onnx", "npz"])
 def test_export_predicts_the_same(run, birds, fitted, tmp_path, kind):
     out = tmp_path / f"layer.{kind}"

@@ -166,6 +166,17 @@ class LDA(Anchorable):
             return super()._linear_rows(S)
         return self._rows_beside(S, np.ones(len(S)), self._placed(S) - self.center_)
 
+    def _takes_samples(self) -> bool:
+        return True
+
+    def _rows_of_means(
+        self, S: FloatArray, share: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        b = (1 - share)[:, None] * (means - self.center_)
+        if self.anchor:
+            b += share[:, None] * (self._placed(S) - self.center_)
+        return self._rows_beside(S, share, b)
+
     def _rows_beside(self, S: FloatArray, share: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rows of classes with centered means ``share a + b``, where a is what S predicts.
 

@@ -142,3 +142,13 @@ class LinearSV(Anchorable):
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         # -||x - sW||^2 / 2 = x.(sW) - ||sW||^2 / 2 + (the same for all classes)
         return -0.5 * squared_lengths(coef)
+
+    def _takes_samples(self) -> bool:
+        return True
+
+    def _rows_of_means(
+        self, S: FloatArray, share: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        described = self._class_features(S) @ self.mapping_  # (classes, features)
+        mu = share[:, None] * described + (1 - share)[:, None] * means
+        return mu, self._intercepts(S, mu)

@@ -34,6 +34,12 @@ class SAE(ClosedForm):
     normalize : {"l2", "standard", None}, default="l2"
         Scale every sample to unit length, or every feature to mean 0 and variance 1.
 
+    Attributes
+    ----------
+    decoder_scale_ : float
+        Length of the class means relative to that of the decoded prototypes, which samples of new classes are
+        divided by.
+
     References
     ----------
     Kodirov, Xiang, Gong (2017), *Semantic Autoencoder for Zero-Shot Learning*.
@@ -50,6 +56,8 @@ class SAE(ClosedForm):
     """
 
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": np.logspace(-4, 3, 15).tolist()}
+
+    decoder_scale_: float
 
     def __init__(
         self,
@@ -78,8 +86,25 @@ class SAE(ClosedForm):
         core = (S @ semantic.vectors).T @ (moments.total @ visual.vectors)  # (semantic rank, visual rank)
         for model in models:
             divisor = semantic.values[:, None] + model.alpha * visual.values
-            yield semantic.vectors @ (((1 + model.alpha) * core / divisor) @ visual.vectors.T)
+            W = semantic.vectors @ (((1 + model.alpha) * core / divisor) @ visual.vectors.T)
+            model.decoder_scale_ = _scale_between(moments.total / moments.count[:, None], S @ W)
+            yield W
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         compared = coef if self.space == "visual" else S
         return -0.5 * squared_lengths(compared)
+
+    def _takes_samples(self) -> bool:
+        return self.space == "visual"
+
+    def _rows_of_means(
+        self, S: FloatArray, share: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        decoded = S @ self.mapping_  # (classes, features)
+        mu = share[:, None] * decoded + (1 - share)[:, None] * (means / self.decoder_scale_)
+        return mu, self._intercepts(S, mu)
+
+
+def _scale_between(means: FloatArray, decoded: FloatArray) -> float:
+    """Return the least squares solution a of ``means = a decoded``, 1 where nothing was learned."""
+    return float(np.sum(decoded * means) / (np.sum(decoded**2) or 1.0)) or 1.0

@@ -55,6 +55,7 @@ class Card:
     written_by: str
     encoder: Mapping[str, object] | None = None  # which image encoder made the features
     text_encoder: Mapping[str, object] | None = None  # which text encoder made the prototypes
+    shots: Mapping[str, int] | None = None  # samples of classes that were added later
 
     def to_json(self) -> dict[str, Any]:
         """Return the card as JSON values, without what is not known."""
@@ -96,6 +97,21 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
         H=_interval(H, harmonic_mean(U_draws, S_draws)),
         samples={**samples, "H": sum(samples.values())},
     )
+
+
+def expect_recalibrated(model: GZSLClassifierCV, expected: Expected, random_state: int = 0) -> Expected:
+    """Return what to expect of a model that was recalibrated, given what was expected of it before.
+
+    The retention is the same, and so is what it says about unseen classes. Seen accuracy is measured anew.
+    The interval of H goes from the harmonic mean of the lower ends to that of the upper ends.
+    """
+    assert model.held_out_.cross_fitted is not None
+    answers = _answers(model.held_out_.cross_fitted, model.gamma_, of_seen=True)
+    seen = _interval(*_estimate_seen([answers], np.random.default_rng(random_state)))
+    H = [round(float(harmonic_mean(u, s)), 2) for u, s in zip(expected.unseen, seen)]
+    samples = {**expected.samples, "seen": answers.total}
+    samples["H"] = samples["seen"] + samples["unseen"]
+    return Expected(expected.unseen, seen, (H[0], H[1], H[2]), samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +197,7 @@ def format_card(card: Card) -> str:
         "unseen classes": f"{len(unseen)}: {_names(unseen)}"
         if unseen
         else "none yet (unseen add-class adds them)",
+        **({"samples of new": ", ".join(f"{n} of {c}" for c, n in card.shots.items())} if card.shots else {}),
         "method": f"{card.method} ({params})" if params else card.method,
         **_comparison(card),
         "gamma": f"{card.gamma:.4g}, subtracted from the scores of the seen classes ({card.gamma_rule} rule)",

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseen import __version__
 from unseen._core.files import atomic_path
-from unseen.base import ZeroShotClassifier
+from unseen.base import KAPPA, ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError, one_line
@@ -33,7 +33,13 @@ State = dict[str, Any]  # JSON values
 CURVE = ("breakpoints", "unseen_curve", "seen_curve", "h_curve")
 CHOSEN = ("gamma_", "gamma_zsl_", "best_index_", "best_index_zsl_", "best_params_", "best_params_zsl_")
 # what the first model files lack
-ADDED = {"gamma_rule_": "paper", "retention_": float("nan"), "retention_zsl_": float("nan")}
+ADDED = {
+    "gamma_rule_": "paper",
+    "retention_": float("nan"),
+    "retention_zsl_": float("nan"),
+    "kappa_": KAPPA,
+    "sample_bias_": 0.0,
+}
 
 
 def save(model: Model, path: str | PathLike[str], *, card: Card | Mapping[str, Any] | None = None) -> None:

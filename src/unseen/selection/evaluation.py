@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import LabelArray, distinct_labels, label_positions
@@ -78,6 +79,11 @@ def fit_each(estimator: Any, X: Any, y: LabelArray, params: Sequence[Params]) ->
     else:
         for values in params:
             yield clone(estimator).set_params(**values).fit(X, y)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> ScoreMaxima:
@@ -151,12 +157,22 @@ def deal_parts(y: LabelArray, n_parts: int, random_state: int = 0) -> IndexArray
 
 
 def hold_out_part(
-    estimator: Any, X: Any, y: LabelArray, held_out: BoolArray, params: Sequence[Params]
+    estimator: Any,
+    X: Any,
+    y: LabelArray,
+    held_out: BoolArray,
+    params: Sequence[Params],
+    samples: Sequence[Mapping[str, NDArray[Any]]] = (),
 ) -> list[Trial]:
-    """Fit without some samples of the seen classes; try these among all classes, unseen ones included."""
+    """Fit without some samples of the seen classes; try these among all classes, unseen ones included.
+
+    ``samples`` holds what each model knows of samples of unseen classes.
+    """
     train, held = np.flatnonzero(~held_out), np.flatnonzero(held_out)
     trials = []
-    for model in fit_each(estimator, choose_rows(X, train), y[train], params):
+    for number, model in enumerate(fit_each(estimator, choose_rows(X, train), y[train], params)):
+        if samples:
+            last_step(model)._set_samples(samples[number])
         labels = np.asarray(model.classes_)
         seen = np.isin(labels, y)
         maxima = score_maxima(model, choose_rows(X, held), labels, seen)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -26,7 +26,17 @@ from unseen.calibration.classifier import class_scores
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
 from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
-from unseen.selection.evaluation import Fold, Params, Trial, deal_parts, fit_each, hold_out_part, run_fold
+from unseen.selection.evaluation import (
+    Fold,
+    Params,
+    Trial,
+    deal_parts,
+    fit_each,
+    hold_out_part,
+    last_step,
+    run_fold,
+)
+from unseen.selection.few_shots import FewShots, choose_kappa, simulate_shots
 from unseen.selection.gamma import (
     choose_retention,
     gamma_at_retention,
@@ -98,6 +108,12 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         The rule that chose them.
     retention_, retention_zsl_ : float
         The share of right answers on seen samples that the best trade-off of each keeps.
+    kappa_ : float
+        How many samples the description of a new class is worth, see ``add_classes``. Chosen on the folds for
+        methods that take samples, with ``gamma="retention"``; 5 otherwise.
+    sample_bias_ : float
+        What is subtracted from the scores of a new class with many samples; with n samples
+        ``n / (kappa + n)`` of it. Chosen with ``kappa_``; 0 otherwise.
     curve_ : SeenUnseenCurve
         Mean validation curve of ``best_params_``.
     cv_results_ : dict of lists and arrays
@@ -133,6 +149,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     gamma_rule_: str
     retention_: float
     retention_zsl_: float
+    kappa_: float
+    sample_bias_: float
     held_out_: HeldOut
 
     def __init__(
@@ -183,6 +201,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Retrain on everything and calibrate."""
         self._retrain(X, y)
         self._choose_gamma(X, y)
+        few = self._simulate_shots(X, y) if self.gamma == "retention" else FewShots()
+        self.kappa_, self.sample_bias_ = few.kappa, few.bias
         return self
 
     def _goal(self) -> Goal:
@@ -279,9 +299,9 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         X, y = _as_samples(X, y)
         part = deal_parts(y, N_PARTS)
         n_parts = N_PARTS if self.seen_.sum() < MANY else 2
-        estimator, params = self._present_estimator(), self._chosen_params()
+        estimator, params, samples = self._present_estimator(), self._chosen_params(), self._samples()
         tasks = (
-            delayed(hold_out_part)(estimator, X, y, part == number, params)
+            delayed(hold_out_part)(estimator, X, y, part == number, params, samples)
             for number in range(n_parts)
             if (part == number).any()
         )
@@ -301,13 +321,38 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     def _present_estimator(self) -> Any:
         """Return the unfitted estimator that describes all present classes, later ones included."""
-        model = _last_step(self.estimator_)
+        model = last_step(self.estimator_)
         same = len(self.classes_) == len(_described(self.estimator))
         if same or not isinstance(model, ZeroShotClassifier):
             return self.estimator
         present = clone(self.estimator)
-        _last_step(present).set_params(prototypes=model.described())
+        last_step(present).set_params(prototypes=model.described())
         return present
+
+    def _samples(self) -> list[dict[str, NDArray[Any]]]:
+        """Return what the one or two retrained models know of samples of new classes, [] for nothing."""
+        models = [last_step(model) for model in (self.estimator_, self.estimator_zsl_)]
+        known = [model._get_samples() for model in models if isinstance(model, ZeroShotClassifier)]
+        return known if any(known) else []
+
+    def _simulate_shots(self, X: Any, y: LabelArray) -> FewShots:
+        """Choose how samples of new classes will be used; parameters, weights and gamma stay as they are."""
+        model = last_step(self.estimator_)
+        if not (isinstance(model, ZeroShotClassifier) and model._takes_samples()):
+            return FewShots()
+        folds = list(_folds(self.cv, X, y))
+        if not folds:  # cv was an iterator
+            return FewShots()
+        tasks = (
+            delayed(simulate_shots)(self.estimator, X, y, fold, self.best_params_, self.weights)
+            for fold in folds
+        )
+        found = []
+        with progress(len(folds), "Simulating few shots", unit="folds", quiet=not self.verbose) as advance:
+            for draws in results(tasks, self.n_jobs):
+                found += draws
+                advance(1, "")
+        return choose_kappa(found)
 
     def recalibrate(self, X: Any, y: ArrayLike) -> Self:
         """Choose gamma anew for the present classes, with the retention that selection has chosen.
@@ -365,16 +410,29 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         labels: LabelArray = self.classes_[columns[best]]
         return labels
 
-    def add_classes(self, prototypes: Any, classes: ArrayLike | None = None) -> Self:
-        """Add unseen classes by their descriptions alone, without training; see ``ZeroShotClassifier``.
+    def add_classes(
+        self,
+        prototypes: Any,
+        classes: ArrayLike | None = None,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        kappa: float | None = None,
+    ) -> Self:
+        """Add unseen classes by their descriptions, and a few samples if there are any, without training.
 
+        The parameters are those of ``ZeroShotClassifier.add_classes``; ``kappa`` is ``kappa_`` by default.
         gamma stays; ``recalibrate`` chooses it anew for the larger set of classes.
         """
         check_is_fitted(self, "gamma_")
         before = len(self.classes_)
-        _last_step(self.estimator_).add_classes(prototypes, classes)
-        if self.estimator_zsl_ is not self.estimator_:
-            _last_step(self.estimator_zsl_).add_classes(prototypes, classes)
+        kappa = self.kappa_ if kappa is None else kappa
+        for model in {id(model): model for model in (self.estimator_, self.estimator_zsl_)}.values():
+            if isinstance(model, Pipeline) and X is not None:
+                last_step(model).add_classes(prototypes, classes, model[:-1].transform(X), y, kappa)
+            else:
+                last_step(model).add_classes(prototypes, classes, X, y, kappa)
+        if X is not None:
+            last_step(self.estimator_)._set_sample_bias(self.sample_bias_)
         self.seen_ = np.concatenate([self.seen_, np.zeros(len(self.classes_) - before, dtype=bool)])
         return self
 
@@ -402,21 +460,16 @@ def _indexable(X: Any) -> Any:
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
-def _last_step(estimator: Any) -> Any:
-    """Return the classifier at the end of a pipeline, or the estimator itself."""
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
-
-
 def _described(estimator: Any) -> Any:
     """Return the prototypes that an unfitted estimator was given."""
-    prototypes = getattr(_last_step(estimator), "prototypes", None)
+    prototypes = getattr(last_step(estimator), "prototypes", None)
     return () if prototypes is None else prototypes
 
 
 def _grid(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
     """Return the parameters to try; those of the last step where the estimator is a pipeline."""
     if param_grid is None:
-        own = getattr(_last_step(estimator), "default_grid", {})
+        own = getattr(last_step(estimator), "default_grid", {})
         prefix = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
         param_grid = {f"{prefix}{name}": values for name, values in own.items()}
     return list(ParameterGrid(param_grid))
