@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import inspect
+import os
 import re
 import runpy
+import subprocess
+import sys
 from dataclasses import replace
 from importlib import resources
 from types import SimpleNamespace
@@ -155,3 +158,32 @@ def test_calibration_improves_every_closed_form_as_the_readme_says(letters, spli
 def curve_on_test(model, letters: ZeroShotDataset, split: GZSLSplit) -> SeenUnseenCurve:
     test = np.concatenate([split.test_seen, split.test_unseen])
     return SeenUnseenCurve.from_scores(model.similarity(letters.X[test]), letters.y[test], letters.seen)
+
+
+def test_the_table_of_the_demo_goes_between_the_marks():
+    table = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "scripts" / "letters_table.py")))
+
+    def method(*numbers: float) -> dict:
+        zsl, none, calibrated = ({"per_class": {"mean": number}} for number in numbers)
+        return {"zsl": zsl, "gzsl": {"none": {"H": none}, "calibrated+lambda": {"H": calibrated}}}
+
+    summary = {"methods": {"sae": method(50, 40, 45), "eszsl": method(60, 50, 70), "lda": method(70, 60, 72)}}
+    lines = table.demo_table(summary).splitlines()
+    assert lines[-2] == "| average | 55.0 | 45.0 | 57.5 | +12.5 |"  # of the paper's methods
+    assert lines[-1] == "| LDA | 70.0 | 60.0 | 72.0 | +12.0 |"
+    for page in table.PAGES:
+        text = page.read_text("utf-8")
+        assert table.fill(text, "| a |").count("| a |") == 1
+
+
+@pytest.mark.slow
+def test_the_figure_can_be_drawn_again(tmp_path):
+    command = [sys.executable, ROOT / "docs" / "scripts" / "letters_figure.py", tmp_path / "letters.svg"]
+    environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run(command, env=environment, check=True, timeout=600)
+    drawn = (tmp_path / "letters.svg").read_text("utf-8")
+    texts = [
+        re.findall(r"<text[^>]*>([^<]+)", svg)
+        for svg in (drawn, (ROOT / "docs/figures/letters.svg").read_text("utf-8"))
+    ]
+    assert texts[0] == texts[1]  # what was recognized, and how often that is right
