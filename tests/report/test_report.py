@@ -254,12 +254,31 @@ def test_the_page_stays_below_six_megabytes(tmp_path, n_experiments, n_classes):
     assert write_report(tmp_path).stat().st_size < 6e6
 
 
+def test_the_page_of_the_demo_stays_below_three_megabytes(tmp_path):
+    """As many methods, test samples and classes as the embedded letters have, or more."""
+    letters = {
+        "class_names": list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+        "unseen": [0] * 20 + [1] * 6,
+        "n_classes": 26,
+    }
+    folder = fill(
+        tmp_path, [large_result(method, 26, 2000) for method in METHODS], **letters, class_counts=[]
+    )
+    assert write_report(folder).stat().st_size < 3e6
+
+
 def test_a_folder_without_a_finished_run_is_refused(tmp_path, run):
     with Store(tmp_path, create=True), pytest.raises(UnseenError, match="no finished run"):
         write_report(tmp_path)
     done = run("report", tmp_path / "nowhere")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+
+
+def test_a_store_whose_documents_lack_what_they_should_have_is_called_damaged(tmp_path):
+    fill(tmp_path, [{"method": "sae", "seed": 0}])
+    with pytest.raises(UnseenError, match=r"is damaged \(KeyError"):
+        write_report(tmp_path)
 
 
 def test_the_command_writes_where_it_is_told(tmp_path, run):

@@ -23,8 +23,9 @@ def write_report(run: str | os.PathLike[str], html: str | os.PathLike[str] | Non
     html : path, optional
         Where to write; by default ``report.html`` in the run folder.
     """
-    with Store(run := Path(run)) as store:
-        page = render_page(make_document(store))
+    with Store(run := Path(run)) as store, store.reading():
+        document = make_document(store)
+    page = render_page(document)
     path = Path(html) if html else run / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as temporary:

@@ -45,8 +45,8 @@ from unseen.report.page_tables import (
     result_table,
 )
 
-# Segments of curves in the whole page: each is about 50 bytes, and the page has to stay below 6 MB.
-_SEGMENTS = 40_000
+# Segments of curves in the whole page: each is about 50 bytes, and the demo has to stay below 3 MB.
+_SEGMENTS = 20_000
 
 
 class Answer(TypedDict):
