@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from unseen import GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve
 from unseen._core import blocks
 from unseen._core.blocks import score_blocks, top_columns
-from unseen.benchmark.experiment import Setting
+from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import class_table, evaluate_run
 from unseen.benchmark.store import Run, Store
 from unseen.benchmark.summary import summaries
@@ -120,13 +120,13 @@ def test_bench_and_report(many, tmp_path, monkeypatch):
     """The whole way from fit to the page."""
     monkeypatch.setattr(LinearSV, "default_grid", {"alpha": [1e-3, 1e-1]})
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    setting = Setting(many, make_split(many), asked)
-    used, result = peak(lambda: evaluate_run(setting, "linear-sv", 0))
+    experiment = Experiment(many, make_split(many), asked)
+    used, result = peak(lambda: evaluate_run(experiment, "linear-sv", 0))
     assert used < 20 * SQUARE
     assert len(result["classes"]["accuracy"]) == N_CLASSES
     with Store(tmp_path, create=True) as store:
-        store.add_setting(setting.key, setting.description)
-        store.add_result(Run("run", setting.key, "linear-sv", 0), result)
+        store.add_experiment(experiment.key, experiment.description)
+        store.add_result(Run("run", experiment.key, "linear-sv", 0), result)
         (summary,) = summaries(store)
     assert summary["methods"]["linear-sv"]["zsl"]["per_class"]["mean"] == result["zsl"]["per_class"]
     assert write_report(tmp_path, tmp_path / "report.html").stat().st_size < 20e6
