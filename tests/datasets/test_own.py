@@ -113,6 +113,13 @@ def test_what_a_file_holds_is_listed(tmp_path):
     assert "It holds: feats, labels." in refusal(tmp_path / "a.npz")
 
 
+def test_arrays_of_another_name_are_named_beside_what_is_missing(tmp_path):
+    path = save(tmp_path / "a.npz", X=None, features=animals()["X"])
+    ran = CliRunner().invoke(main, ["fit", str(path), "--model", str(tmp_path / "a.model")])
+    assert ran.exit_code == 2
+    assert "expected X" in ran.stderr and "The file also holds 'features', which is not used." in ran.stderr
+
+
 def test_a_misspelled_key_is_pointed_out(tmp_path):
     path = save(tmp_path / "a.npz", unseen_class=NAMES[:2], owner=np.array("me"))
     notes = load(path).notes

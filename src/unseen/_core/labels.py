@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen.errors import UnseenError, did_you_mean, one_line
@@ -47,6 +48,30 @@ def label_positions(
     if unknown.any():
         raise UnseenError(_unknown_label(labels, labels[unknown.argmax()], classes, what, lacks))
     return np.asarray(position)
+
+
+def check_labels(y: ArrayLike) -> LabelArray:
+    """Return the labels of samples as an array; a missing one (None, NaN) is refused by its place.
+
+    >>> check_labels(["owl", None])
+    Traceback (most recent call last):
+    unseen.errors.UnseenError: y[1] is None: every sample needs a label. Remove samples without one.
+    """
+    labels = column_or_1d(np.asarray(y), warn=True)
+    missing = np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind in "fO":
+        missing[:] = [_is_missing(label) for label in labels]
+    if missing.any():
+        place = int(missing.argmax())
+        raise UnseenError(
+            f"y[{place}] is {labels[place]}: every sample needs a label. Remove samples without one."
+        )
+    return np.asarray(labels)
+
+
+def _is_missing(label: Any) -> bool:
+    """Tell None, NaN and the missing value of pandas, which is not equal and not unequal to anything."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def _unknown_label(labels: LabelArray, label: Any, classes: LabelArray, what: str, lacks: str) -> str:
@@ -138,7 +163,18 @@ def prototype_rows(prototypes: Any) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise UnseenError(
             f"prototypes must be numbers, one row of equal length per class ({one_line(error)})."
+            f"{_advise_on_text(prototypes)}"
         ) from error
+
+
+def _advise_on_text(prototypes: Any) -> str:
+    """Return what to do about a DataFrame whose first column may name the classes."""
+    names = list(getattr(prototypes, "columns", ()))
+    if not names:
+        return ""
+    if is_labeled(prototypes):
+        return f" If the column {names[0]!r} names the classes, pass prototypes.set_index({names[0]!r})."
+    return " This DataFrame has no index: pass a mapping from class name to row."
 
 
 def is_labeled(prototypes: Any) -> bool:

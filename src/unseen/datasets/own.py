@@ -164,18 +164,20 @@ def _assemble(
         class_folds=_class_folds(content, class_names, mask),
         sample_names=content["files"].astype(str) if "files" in content else None,
         files=(*files, *described.files),
-        missing=tuple(_missing(content, described)),
+        missing=tuple(_missing(content, described, notes)),
         notes=tuple(notes),
         encoder=encoder,
     )
 
 
-def _missing(content: Content, described: Prototypes) -> list[str]:
+def _missing(content: Content, described: Prototypes, notes: Sequence[str]) -> list[str]:
+    """Return what is missing; an array that is not used may be what is meant."""
     hints = {
         "X": "There are no features: expected X (in a folder features.npy) with one row per sample.",
         "y": "There are no labels: expected y (in a folder labels.csv) with one class per sample.",
     }
-    found = [hint for name, hint in hints.items() if name not in content]
+    unused = "".join(f" {note[:1].upper()}{note[1:]}" for note in notes)
+    found = [f"{hint}{unused}" for name, hint in hints.items() if name not in content]
     if not described.values.shape[1]:
         found.append(
             "There are no class descriptions: expected prototypes, one row per class, seen or unseen. Write "

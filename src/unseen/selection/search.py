@@ -10,13 +10,14 @@ from typing import Any, Self
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.blocks import BoolArray, FloatArray, score_blocks
-from unseen._core.labels import LabelArray, candidate_columns
+from unseen._core.labels import LabelArray, candidate_columns, check_labels
 from unseen._core.parallel import results
 from unseen._core.progress import progress
 from unseen._core.representation import one_line_repr
@@ -125,6 +126,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         The calibrated linear classifier, where the estimator is linear.
     classes_, seen_ : ndarray
         All class labels, and which of them had samples.
+    n_features_in_, feature_names_in_ : int and ndarray
+        The features of X, where the estimator knows them; names where X was a DataFrame.
     held_out_ : HeldOut
         How held-out samples fared with ``best_params_``.
 
@@ -388,6 +391,16 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Intercepts, with gamma subtracted for the seen classes, (n_classes,)."""
         return np.asarray(self.estimator_.intercept_ - self.gamma_ * self.seen_)
 
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, where the estimator knows it."""
+        return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the features, where X was a DataFrame."""
+        return np.asarray(self.estimator_.feature_names_in_)
+
     def similarity(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""
         check_is_fitted(self, "gamma_")
@@ -398,6 +411,10 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def decision_function(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""
         return self.similarity(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the softmax of the calibrated scores, (n_samples, n_classes)."""
+        return np.asarray(softmax(self.similarity(X), axis=1))
 
     def predict(self, X: Any, candidates: ArrayLike | None = None) -> LabelArray:
         """Return the best class of every sample after calibration, among ``candidates`` or all classes."""
@@ -446,7 +463,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
 def _as_samples(X: Any, y: ArrayLike) -> tuple[Any, LabelArray]:
     """Return X ready for indexing and y as an array, one label per sample."""
-    X, labels = _indexable(X), np.asarray(y)
+    X, labels = _indexable(X), check_labels(y)
     if n_rows(X) != len(labels):
         raise UnseenError(
             f"X has {n_rows(X)} samples but y has {len(labels)} labels. Pass one label per sample."

@@ -1,0 +1,178 @@
+"""A scikit-learn citizen: tables, pipelines inside and around, folds, scorers and grids as anywhere."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from problems import linear_problem
+from unseen import ESZSL, LDA, CalibratedClassifier, GZSLClassifierCV, LinearSV, UnseenError
+from unseen.datasets.splits import GZSLFolds
+from unseen.metrics import gzsl_accuracies, gzsl_scorer
+
+GRID = {"alpha": [0.1, 1.0, 10.0]}
+
+
+class Tables(NamedTuple):
+    """What a user of pandas has: samples, their labels, and one row per class."""
+
+    X: pd.DataFrame
+    y: pd.Series
+    P: pd.DataFrame
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    X, y, S = linear_problem(400, features=12, attributes=6, classes=12, seen=10, seed=3)
+    names = np.array([f"bird {c}" for c in "abcdefghijkl"])
+    return Tables(
+        pd.DataFrame(X, columns=[f"x{i}" for i in range(12)]),
+        pd.Series(names[y], name="bird"),
+        pd.DataFrame(S, index=names, columns=[f"attribute {i}" for i in range(6)]),
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted(tables):
+    X, y, P = tables
+    return GZSLClassifierCV(ESZSL(P), GRID).fit(X, y)
+
+
+# ---- tables ----------------------------------------------------------------------------------------------
+
+
+def test_polars_gives_what_pandas_gives(tables, fitted):
+    pl = pytest.importorskip("polars")
+    X, y, P = tables
+    X_polars, y_polars = pl.DataFrame(dict(X)), pl.Series(y.to_list())
+    search = GZSLClassifierCV(ESZSL(P), GRID).fit(X_polars, y_polars)
+    assert (search.best_params_, search.gamma_) == (fitted.best_params_, fitted.gamma_)
+    assert_array_equal(search.predict(X_polars), fitted.predict(X))
+    method = LDA(P).fit(X_polars, y_polars)
+    assert_array_equal(method.similarity(X_polars), LDA(P).fit(X, y).similarity(X))
+    seen = list(P.index[:6])
+    calibrated = CalibratedClassifier(method, seen=seen).fit(X_polars, y_polars)
+    assert calibrated.gamma_ == CalibratedClassifier(method, seen=seen).fit(X, y).gamma_
+
+
+def test_features_have_names_as_in_scikit_learn(tables, fitted):
+    X = tables.X
+    assert_array_equal(fitted.feature_names_in_, X.columns)
+    assert fitted.n_features_in_ == 12
+    with pytest.raises(ValueError, match="same order"):
+        fitted.predict(X[X.columns[::-1]])
+    unnamed = GZSLClassifierCV(ESZSL(tables.P), GRID).fit(X.to_numpy(), tables.y)
+    assert not hasattr(unnamed, "feature_names_in_") and unnamed.n_features_in_ == 12
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "category", "column"])
+def test_labels_in_any_column_of_pandas(tables, fitted, kind):
+    X, y, P = tables
+    if kind == "column":
+        with pytest.warns(Warning, match="column-vector y"):
+            search = GZSLClassifierCV(ESZSL(P), GRID).fit(X, y.to_frame())
+    else:
+        search = GZSLClassifierCV(ESZSL(P), GRID).fit(X, y.astype(kind))
+    assert (search.best_params_, search.gamma_) == (fitted.best_params_, fitted.gamma_)
+
+
+@pytest.mark.parametrize("dtype", ["object", "string", "category"])
+def test_a_missing_label_is_refused_by_its_place(tables, dtype):
+    X, y, P = tables
+    with pytest.raises(UnseenError, match=r"y\[7\] is .*: every sample needs a label"):
+        GZSLClassifierCV(ESZSL(P), GRID).fit(X, y.astype(dtype).mask(y.index == 7))
+    with pytest.raises(UnseenError, match=r"y\[7\] is nan"):
+        GZSLClassifierCV(ESZSL(P), GRID).fit(X, np.where(y.index == 7, np.nan, 1.0))
+
+
+def test_a_column_of_class_names_belongs_into_the_index(tables):
+    X, y, P = tables
+    with pytest.raises(UnseenError, match=r"pass prototypes\.set_index\('index'\)"):
+        ESZSL(P.reset_index()).fit(X, y)
+    pl = pytest.importorskip("polars")
+    with pytest.raises(UnseenError, match="has no index: pass a mapping from class name to row"):
+        ESZSL(pl.DataFrame(dict(P.reset_index()))).fit(X, y)
+
+
+# ---- pipelines -------------------------------------------------------------------------------------------
+
+
+def test_a_pipeline_around_it_is_a_search_on_what_the_pipeline_gives(tables):
+    X, y, P = tables
+    pipeline = make_pipeline(StandardScaler(), GZSLClassifierCV(ESZSL(P), GRID)).fit(X, y)
+    scaled = StandardScaler().fit_transform(X)
+    search = GZSLClassifierCV(ESZSL(P), GRID).fit(scaled, y)
+    assert pipeline[-1].gamma_ == search.gamma_
+    assert_array_equal(pipeline.predict(X), search.predict(scaled))
+    assert_array_equal(pipeline.decision_function(X), search.decision_function(scaled))
+    assert_array_equal(pipeline.classes_, P.index)
+    assert 0.5 < pipeline.score(X, y) <= 1
+
+
+def test_a_pipeline_inside_is_fitted_anew_in_every_fold(tables):
+    """What a step learns from validation samples would leak into selection."""
+    X, y, P = tables
+    seen_sizes = []
+
+    class Counting(StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            seen_sizes.append(len(X))
+            return super().fit(X, y)
+
+    folds = list(GZSLFolds(3).split(X, y))
+    grid = {"eszsl__alpha": [0.1, 1.0]}
+    search = GZSLClassifierCV(make_pipeline(Counting(), ESZSL(P)), grid, cv=folds, gamma="paper").fit(X, y)
+    assert sorted(set(seen_sizes)) == sorted({len(X), *(len(train) for train, _ in folds)})
+    assert list(search.best_params_) == ["eszsl__alpha"]
+    assert_array_equal(search.feature_names_in_, X.columns)
+
+
+def test_steps_around_and_parameters_inside_are_tuned_together(tables):
+    X, y, P = tables
+    pipeline = make_pipeline(PCA(random_state=0), GZSLClassifierCV(ESZSL(P), GRID))
+    grid = {"pca__n_components": [6, 12], "gzslclassifiercv__estimator__beta": [0.1, 1.0]}
+    search = GridSearchCV(pipeline, grid, cv=GZSLFolds(2), scoring=gzsl_scorer).fit(X, y)
+    assert set(search.best_params_) == set(grid)
+    assert (
+        search.best_estimator_[-1].estimator.beta == search.best_params_["gzslclassifiercv__estimator__beta"]
+    )
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+# ---- model selection -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline(StandardScaler(), m)])
+def test_cross_validation_gives_the_harmonic_mean_of_every_fold(tables, wrap):
+    X, y, P = tables
+    estimator = wrap(GZSLClassifierCV(ESZSL(P), GRID))
+    found = cross_validate(
+        estimator, X, y, cv=GZSLFolds(3), scoring={"h": gzsl_scorer, "accuracy": "accuracy"}
+    )
+    for h, (train, test) in zip(found["test_h"], GZSLFolds(3).split(X, y), strict=True):
+        model = clone(estimator).fit(X.iloc[train], y.iloc[train])
+        assert h == gzsl_accuracies(y.iloc[test], model.predict(X.iloc[test]), y.iloc[train].unique()).h
+
+
+def test_a_grid_search_chooses_the_best_harmonic_mean(tables):
+    X, y, P = tables
+    search = GridSearchCV(LinearSV(P), {"alpha": [1e-4, 1e4]}, cv=GZSLFolds(3), scoring=gzsl_scorer)
+    search.fit(X, y)
+    assert search.best_index_ == np.argmax(search.cv_results_["mean_test_score"])
+    assert_array_equal(search.predict(X), clone(search.best_estimator_).fit(X, y).predict(X))
+
+
+def test_probabilities_are_those_of_the_calibrated_scores(tables, fitted):
+    X = tables.X
+    found = fitted.predict_proba(X)
+    assert_allclose(found.sum(axis=1), 1)
+    assert_array_equal(fitted.classes_[found.argmax(axis=1)], fitted.predict(X))
