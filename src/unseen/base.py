@@ -13,13 +13,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
-from unseen._core.labels import LabelArray, candidate_columns, is_labeled, label_positions, split_prototypes
+from unseen._core.labels import (
+    LabelArray,
+    attribute_names,
+    candidate_columns,
+    is_labeled,
+    label_positions,
+    split_prototypes,
+)
 from unseen._core.representation import one_line_repr
 from unseen._core.rows import Rows, as_rows, read_ahead
 from unseen._core.scaling import Standardization, scaled_product
 from unseen._core.shots import Shots
 from unseen._core.training import Training, weigh_samples
-from unseen.datasets.prototypes import Prototypes
+from unseen.datasets.prototypes import Prototypes, align
 from unseen.errors import UnseenError
 
 LARGEST = 1e30  # beyond this, sums of products may overflow float32
@@ -44,6 +51,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         All class labels, seen and unseen, in the order of the prototypes.
     prototypes_ : ndarray of shape (n_classes, n_attributes)
         Their descriptions.
+    attribute_names_ : ndarray of str, shape (n_attributes,)
+        The names of the columns, where the prototypes were a DataFrame with names; ``add_classes`` finds the
+        columns of another DataFrame by them.
     seen_ : ndarray of bool, shape (n_classes,)
         Which classes had training samples.
     mapping_ : ndarray of shape (n_class_features, n_features)
@@ -71,6 +81,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     normalize: str | None
     classes_: LabelArray
     prototypes_: FloatArray
+    attribute_names_: NDArray[np.str_]
     seen_: BoolArray
     mapping_: FloatArray
     coef_: FloatArray
@@ -202,7 +213,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         Parameters
         ----------
-        prototypes : DataFrame indexed by class label, or array of shape (n_new, n_attributes)
+        prototypes : DataFrame indexed by class label, mapping, or array of shape (n_new, n_attributes)
+            Columns of a DataFrame are found by their names, in any order, if the model knows such names.
         classes : array-like of shape (n_new,), optional
             Their labels. By default the index of the DataFrame; for an array the next integers, where
             labels are integers.
@@ -214,6 +226,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """
         self.solve()
         labels, S = split_prototypes(prototypes, np.empty(0))
+        names = attribute_names(prototypes)
+        if names is not None and hasattr(self, "attribute_names_"):
+            S = align(Prototypes(labels, tuple(names), S), self.attribute_names_.tolist()).values
         if S.shape[1] != self.prototypes_.shape[1]:
             raise UnseenError(
                 f"The new prototypes have {S.shape[1]} attributes, expected {self.prototypes_.shape[1]} "
@@ -238,7 +253,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def described(self) -> Prototypes:
         """Return the descriptions of all present classes, ready to be passed as ``prototypes``."""
         check_is_fitted(self)
-        return Prototypes(self.classes_, (), self.prototypes_)
+        names = tuple(self.attribute_names_.tolist()) if hasattr(self, "attribute_names_") else ()
+        return Prototypes(self.classes_, names, self.prototypes_)
 
     def __repr__(self) -> str:
         return one_line_repr(self)
@@ -359,8 +375,16 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             self.feature_names_in_ = other.feature_names_in_
         self.classes_, self.prototypes_, self.seen_ = classes, S, seen
         self.training_prototypes_ = S[seen]
+        self._keep_attribute_names()
         for name in _SAMPLES:
             self.__dict__.pop(name, None)
+
+    def _keep_attribute_names(self) -> None:
+        """Keep the names of the columns of the prototypes, if they have names."""
+        self.__dict__.pop("attribute_names_", None)
+        names = attribute_names(self.prototypes)
+        if names is not None:
+            self.attribute_names_ = np.array(names)
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         self.mapping_ = mapping

@@ -157,7 +157,10 @@ def split_prototypes(prototypes: Any, y: ArrayLike) -> tuple[LabelArray, FloatAr
 
 def prototype_rows(prototypes: Any) -> FloatArray:
     """Return prototypes as numbers, (classes, attributes); each class of a mapping gives one row."""
-    rows = list(prototypes.values()) if isinstance(prototypes, Mapping) else prototypes
+    rows = prototypes
+    if isinstance(prototypes, Mapping):
+        names = attribute_names(prototypes)
+        rows = [row if names is None else [row[name] for name in names] for row in prototypes.values()]
     try:
         return np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -165,6 +168,38 @@ def prototype_rows(prototypes: Any) -> FloatArray:
             f"prototypes must be numbers, one row of equal length per class ({one_line(error)})."
             f"{_advise_on_text(prototypes)}"
         ) from error
+
+
+def attribute_names(prototypes: Any) -> list[str] | None:
+    """Return the names of the attributes: of the columns of a table, or of the rows of a mapping.
+
+    Names that only count the columns are no names, and neither are names that appear twice.
+
+    >>> attribute_names({"owl": {"blue": 0.1, "big": 0.8}, "jay": {"big": 0.2, "blue": 0.9}})
+    ['blue', 'big']
+    """
+    if isinstance(prototypes, Mapping):
+        names = _names_of_rows(prototypes)
+    else:
+        names = list(getattr(prototypes, "columns", ()))
+    named = bool(names) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return names if named and names != list(map(str, range(len(names)))) else None
+
+
+def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
+    """Return the names in the first row, which all rows must have; none where rows are only numbers."""
+    keys = {label: list(row.keys()) for label, row in prototypes.items() if hasattr(row, "keys")}
+    if len(keys) < len(prototypes) or not keys:
+        return []
+    first, names = next(iter(keys.items()))
+    for label, other in keys.items():
+        differing = sorted(map(str, set(names) ^ set(other)))
+        if differing:
+            raise UnseenError(
+                f"Only one of the classes {str(first)!r} and {str(label)!r} has the attribute "
+                f"{differing[0]!r}. Describe every class by the same attributes."
+            )
+    return names
 
 
 def _advise_on_text(prototypes: Any) -> str:

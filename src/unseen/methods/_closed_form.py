@@ -117,6 +117,7 @@ class ClosedForm(ZeroShotClassifier):
         if self.prototypes is None and classes is None:
             raise UnseenError("Without prototypes the first block must name all classes: pass classes=[...].")
         self.classes_, self.prototypes_ = split_prototypes(self.prototypes, classes)
+        self._keep_attribute_names()
         if classes is not None:
             label_positions(np.asarray(classes), self.classes_)  # refuses a class without prototype
         self._check_space(self.prototypes_, self.n_features_in_)

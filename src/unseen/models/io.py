@@ -19,7 +19,6 @@ from unseen import __version__
 from unseen._core.files import atomic_path
 from unseen.base import KAPPA, ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
-from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
 from unseen.models.card import Card
@@ -214,7 +213,7 @@ def _restore(
             raise ValueError(f"{name} is not a fitted attribute")
         setattr(estimator, name, value)
     _check_estimator(estimator)
-    estimator.prototypes = Prototypes(estimator.classes_, (), estimator.prototypes_)
+    estimator.prototypes = estimator.described()
     return estimator
 
 
@@ -233,6 +232,8 @@ def _check_estimator(estimator: ZeroShotClassifier) -> None:
         "coef_": (n_classes, n_features),
         "intercept_": (n_classes,),
     }
+    if hasattr(estimator, "attribute_names_"):
+        shapes["attribute_names_"] = (estimator.prototypes_.shape[-1],)
     for name, shape in shapes.items():
         array = getattr(estimator, name)
         if array.shape != shape or 0 in shape:
