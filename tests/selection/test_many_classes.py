@@ -17,7 +17,7 @@ from unseen._core.blocks import score_blocks, top_columns
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import class_table, evaluate_run
 from unseen.benchmark.store import Run, Store
-from unseen.benchmark.summary import summaries
+from unseen.benchmark.summary import summarize_store
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.report import write_report
@@ -39,9 +39,9 @@ def test_the_best_few_are_those_of_a_full_stable_sort(scores, data):
 
 @pytest.mark.parametrize("n_classes", [1, 200, 20_000, 10**7])
 def test_blocks_cover_all_rows_and_hold_few_scores(n_classes):
-    blocks = list(score_blocks(10_000, n_classes))
-    assert_array_equal(np.concatenate([np.arange(b.start, b.stop) for b in blocks]), np.arange(10_000))
-    longest = max(b.stop - b.start for b in blocks)
+    rows = list(score_blocks(10_000, n_classes))
+    assert_array_equal(np.concatenate([np.arange(b.start, b.stop) for b in rows]), np.arange(10_000))
+    longest = max(b.stop - b.start for b in rows)
     assert longest * n_classes <= blocks.SCORES or longest == 64
 
 
@@ -126,7 +126,7 @@ def test_bench_and_report(many, tmp_path, monkeypatch):
     assert len(result["classes"]["accuracy"]) == N_CLASSES
     with Store(tmp_path, create=True) as store:
         store.add_experiment(experiment.key, experiment.description)
-        store.add_result(Run("run", experiment.key, "linear-sv", 0), result)
-        (summary,) = summaries(store)
+        store.add_result(Run("run", experiment.key, "linear-sv", 0), {**result, "threads": 1, "warnings": []})
+        (summary,) = summarize_store(store)
     assert summary["methods"]["linear-sv"]["zsl"]["per_class"]["mean"] == result["zsl"]["per_class"]
     assert write_report(tmp_path, tmp_path / "report.html").stat().st_size < 20e6
