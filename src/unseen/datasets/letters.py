@@ -73,13 +73,13 @@ def load_letters() -> ZeroShotDataset:
         attribute_names=tuple(SEGMENTS.values()),
         test_seen=content["test_seen"].astype(np.intp),
         test_unseen=np.flatnonzero(unseen[y]),
-        class_folds=_deal_folds(np.flatnonzero(~unseen)),
+        class_folds=deal_folds(np.flatnonzero(~unseen)),
         sample_names=np.array([f"{class_names[label]} {face}" for label, face in zip(y, faces)]),
         groups=content["groups"].astype(np.intp),
     )
 
 
-def _deal_folds(seen: Indices) -> ClassFolds:
+def deal_folds(seen: Indices) -> ClassFolds:
     """Return (train classes, validation classes) for each fold; the seen classes are dealt like cards."""
     held_out = [seen[start::N_FOLDS] for start in range(N_FOLDS)]
     return tuple((np.setdiff1d(seen, classes), classes) for classes in held_out)
