@@ -46,6 +46,14 @@ class _Batches:
     largest: int = 128
     speed: float = 0.0
     settled: bool = False
+    memory: Floats | None = None
+
+    def gather(self, arrays: Sequence[Floats]) -> Floats:
+        """Return the arrays below each other; the next batch takes over the memory, as new pages are slow."""
+        n = sum(map(len, arrays))
+        if self.memory is None or len(self.memory) < n or self.memory.shape[1:] != arrays[0].shape[1:]:
+            self.memory = np.empty((n, *arrays[0].shape[1:]), np.float32)
+        return np.concatenate(arrays, out=self.memory[:n])
 
     def run(self, pixels: Floats) -> Floats:
         start = time.perf_counter()
@@ -99,7 +107,7 @@ def stream_features(
 
 def _mean_over_crops(ready: Sequence[tuple[int, Floats]], batches: _Batches) -> tuple[list[int], Floats]:
     positions, crops = zip(*ready)
-    rows = batches.run(np.concatenate(crops))  # (images * crops, width)
+    rows = batches.run(batches.gather(crops))  # (images * crops, width)
     return list(positions), rows.reshape(len(ready), -1, rows.shape[1]).mean(axis=1)
 
 

@@ -106,7 +106,10 @@ class Preprocessing:
         # x = (p rescale - mean) / std, as one product and one sum per channel
         scale = np.array([self.rescale / s for s in self.std], np.float32)
         shift = np.array([-m / s for m, s in zip(self.mean, self.std)], np.float32)
-        pixels = crops.transpose(0, 3, 1, 2) * scale[:, None, None]
+        planes = np.ascontiguousarray(
+            crops.transpose(0, 3, 1, 2)
+        )  # as bytes: a quarter of the memory to move
+        pixels = np.multiply(planes, scale[:, None, None], dtype=np.float32)
         pixels += shift[:, None, None]
         return np.concatenate([pixels, pixels[..., ::-1]]) if self.crops == 10 else pixels
 
