@@ -27,7 +27,7 @@ from unseen.metrics import accuracy, harmonic_mean
 from unseen.models.io import load, read_card, save
 
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = ROOT / "docs" / "tutorials" / "pictures.md"
+TUTORIAL = ROOT / "docs" / "tutorials" / "images.md"
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
