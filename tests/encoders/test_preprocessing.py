@@ -32,6 +32,7 @@ def test_crops_equal_the_literal_ones(tmp_path, crops, resize):
     [
         ({"crops": 5}, "Got crops=5, but expected 1 or 10"),
         ({"resize": 200}, "must be at least 224"),
+        ({"resize": 10**6}, "at most 10000"),
         ({"std": (1.0, 0.0, 1.0)}, "three positive"),
     ],
 )
