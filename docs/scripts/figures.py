@@ -35,6 +35,7 @@ PARAMETERS = {
     "devise": {"alpha": 0.001},
     "sje": {"alpha": 0.001},
     "sync": {"alpha": 0.001},
+    "lda": {"alpha": 0.03, "shrinkage": 0.9},
 }
 LOOK = {
     "svg.hashsalt": "unseen",
@@ -47,7 +48,7 @@ LOOK = {
 
 
 def fit(method: str) -> tuple[Any, Any]:
-    """Return the digits and a method fitted to those of seen classes, regularised so that one can see it."""
+    """Return the digits and a method fitted to those of seen classes, regularized so that one can see it."""
     data = load("digits")
     found = find_method(method)
     seed = {"random_state": 0} if found.stochastic else {}
@@ -56,42 +57,42 @@ def fit(method: str) -> tuple[Any, Any]:
     return data, model.fit(data.X[train], data.y[train])
 
 
-def draw_learnt(method: str) -> Any:
-    """Draw what a method learnt, and the classifiers of unseen digits that follow from it."""
+def draw_learned(method: str) -> Any:
+    """Draw what a method learned, and the classifiers of unseen digits that follow from it."""
     data, model = fit(method)
-    learnt = model.mapping_  # (segments, pixels), or (seen classes, pixels) for SynC
-    by_class = method == "sync"
+    by_class = method in ("sync", "lda")
+    learned = model.coef_[data.seen] if by_class else model.mapping_  # (seen classes or segments, pixels)
     labels = [data.class_names[c] for c in np.flatnonzero(data.seen)] if by_class else list(SEGMENTS)
     composed = np.flatnonzero(data.unseen)
     figure, axes = plt.subplots(2, 12, figsize=(9.6, 1.9), height_ratios=[1, 1.7], layout="constrained")
     figure.get_layout_engine().set(hspace=0, h_pad=0)
     for axis in axes.flat:
         axis.set_axis_off()
-    for column, (label, row) in enumerate(zip(labels, learnt)):
+    for column, (label, row) in enumerate(zip(labels, learned)):
         draw_display(axes[0, column], DISPLAY[label] if by_class else label)
-        draw_pixels(axes[1, column], row, learnt)
+        draw_pixels(axes[1, column], row, learned)
     axes[1, 8].annotate("→", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", fontsize=18)
     for column, c in enumerate(composed, start=9):
         draw_display(axes[0, column], DISPLAY[data.class_names[c]], UNSEEN)
         draw_pixels(axes[1, column], model.coef_[c], model.coef_)
     what = "a row for each seen digit" if by_class else "a row of pixel weights for each segment"
-    axes[0, 3].set_title(f"learnt: {what}", fontsize=10)
+    axes[0, 3].set_title(f"learned: {what}", fontsize=10)
     axes[0, 10].set_title("composed: 3, 4 and 6, never seen", fontsize=10)
     return figure
 
 
-def draw_display(axis: Any, lit: str, colour: str = "#222222") -> None:
+def draw_display(axis: Any, lit: str, color: str = "#222222") -> None:
     """Draw a seven-segment display; the segments in ``lit`` are on."""
     axis.set(xlim=(-1.4, 2.4), ylim=(-0.3, 2.3), aspect="equal")
     for letter, ((x0, y0), (x1, y1)) in LINES.items():
         on = letter in lit
         axis.plot(
-            [x0, x1], [y0, y1], color=colour if on else "#dddddd", lw=3 if on else 1.5, zorder=2 if on else 1
+            [x0, x1], [y0, y1], color=color if on else "#dddddd", lw=3 if on else 1.5, zorder=2 if on else 1
         )
 
 
 def draw_pixels(axis: Any, row: Any, among: Any) -> None:
-    """Draw 64 weights as 8 x 8 pixels; white is 0, the strongest of all rows is full colour."""
+    """Draw 64 weights as 8 x 8 pixels; white is 0, the strongest of all rows is full color."""
     top = np.abs(among).max()
     axis.imshow(row.reshape(8, 8), cmap="PuOr_r", vmin=-top, vmax=top, interpolation="nearest")
 
@@ -100,7 +101,9 @@ def main(folder: Path) -> None:
     """Draw everything."""
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(LOOK):
-        pictures = {f"learns-{method}": draw_learnt(method) for method in METHODS}
+        pictures = {
+            f"learns-{method}": draw_learned(method) for method in METHODS if not METHODS[method].shared_space
+        }
         for name, figure in pictures.items():
             figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
             plt.close(figure)
