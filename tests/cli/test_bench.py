@@ -239,7 +239,8 @@ def test_a_method_of_ones_own_lies_in_the_working_directory(tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_leaves_with_a_summary(tmp_path, jobs):
     process = start(
-        *("--methods", "fake_methods:Slow", "--seeds", 50, "--jobs", jobs, "--out", tmp_path), session=True
+        *("digits", "--methods", "fake_methods:Slow", "--seeds", 50, "--jobs", jobs, "--out", tmp_path),
+        session=True,
     )
     wait_for_runs(tmp_path / FILE_NAME, 1)
     began = time.monotonic()
@@ -253,7 +254,7 @@ def test_ctrl_c_leaves_with_a_summary(tmp_path, jobs):
 
 
 def test_two_benches_share_a_folder(tmp_path):
-    arguments = ["--methods", "fake_methods:Chance,linear-sv", "--seeds", 3, "--json", "--jobs", 1]
+    arguments = ["digits", "--methods", "fake_methods:Chance,linear-sv", "--seeds", 3, "--json", "--jobs", 1]
     both = [start(*arguments, "--out", tmp_path) for _ in range(2)]
     printed = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], printed

@@ -116,9 +116,11 @@ def job(request, forks):
     """The job named by the parameter."""
     if request.param == "bench":
         methods = ("--methods", "fake_methods:Chance,linear-vs,linear-sv,sae", "--seeds", 3)
-        return Job(forks, ("bench", *methods, "--jobs", 1, "--out", OUT, "--quiet"), read_store)
+        return Job(forks, ("bench", "digits", *methods, "--jobs", 1, "--out", OUT, "--quiet"), read_store)
     if request.param == "fit":
-        return Job(forks, ("fit", "--method", "linear-sv", "--model", OUT, "--quiet"), Path.read_bytes)
+        return Job(
+            forks, ("fit", "digits", "--method", "linear-sv", "--model", OUT, "--quiet"), Path.read_bytes
+        )
     network, pictures = request.getfixturevalue("network"), request.getfixturevalue("pictures")
     options = ("--backbone", network, "--crops", 10, "--threads", 1, "--quiet", "--out", OUT)
     return Job(request.getfixturevalue("picture_forks"), ("extract", pictures, *options), read_archive)
@@ -179,7 +181,7 @@ def busy_fork(fork: Fork) -> None:
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_does_not_wait_for_a_long_call(forks, tmp_path, number):
-    fork = forks.start("bench", "--methods", "fake_methods:Deaf", "--jobs", 1, "--out", tmp_path, "--quiet")
+    fork = forks.start("bench", "digits", "--methods", "fake_methods:Deaf", "--jobs", 1, "--out", tmp_path)
     busy_fork(fork)
     done = fork.interrupt() if number == signal.SIGINT else fork.kill(number)
     assert done.seconds < 2
@@ -236,7 +238,7 @@ def test_workers_do_not_outlive_a_killed_bench(forks, tmp_path, n_done):
     """Neither at work nor before their first run, when they wait for what nobody will send."""
     psutil = pytest.importorskip("psutil")
     methods = ("--methods", "fake_methods:Slow", "--seeds", 60, "--jobs", 2)
-    fork = forks.start("bench", *methods, "--out", tmp_path, "--quiet")
+    fork = forks.start("bench", "digits", *methods, "--out", tmp_path, "--quiet")
     process = psutil.Process(fork.pid)
     wait_until(lambda: n_runs(tmp_path) >= n_done and len(loky_workers(process)) == 2)
     workers = process.children(recursive=True)
@@ -283,18 +285,20 @@ def small_disk(tmp_path):
 
 def test_a_file_that_cannot_grow_keeps_the_stored_runs(forks, tmp_path):
     options = ("--jobs", 1, "--out", tmp_path, "--quiet")
-    assert forks.run("bench", "--methods", "linear-sv", *options).returncode == 0
+    assert forks.run("bench", "digits", "--methods", "linear-sv", *options).returncode == 0
     before = read_store(tmp_path)
-    line = one_clear_line(forks.run("bench", "--methods", "linear-vs,sae", *options, RLIMIT_FSIZE=20_000))
+    line = one_clear_line(
+        forks.run("bench", "digits", "--methods", "linear-vs,sae", *options, RLIMIT_FSIZE=20_000)
+    )
     assert "What is stored stays; make room or give another folder with --out." in line
     assert read_store(tmp_path) == before
-    assert forks.run("bench", "--methods", "linear-sv,linear-vs,sae", *options).returncode == 0
+    assert forks.run("bench", "digits", "--methods", "linear-sv,linear-vs,sae", *options).returncode == 0
     assert len(read_store(tmp_path)) == 3
 
 
 def test_a_full_disk_keeps_the_stored_runs(forks, small_disk):
     options = ("--methods", "fake_methods:Chance", "--seeds", 60, "--jobs", 1, "--out", small_disk, "--quiet")
-    line = one_clear_line(forks.run("bench", *options))
+    line = one_clear_line(forks.run("bench", "digits", *options))
     assert "full" in line or "disk I/O" in line
     assert 0 < len(read_store(small_disk)) < 60
 
@@ -304,7 +308,7 @@ def test_a_full_disk_leaves_the_old_model(forks, tmp_path, limit):
     model = tmp_path / "model"
     model.write_text("the old one")
     line = one_clear_line(
-        forks.run("fit", "--method", "linear-sv", "--model", model, "--quiet", RLIMIT_FSIZE=limit)
+        forks.run("fit", "digits", "--method", "linear-sv", "--model", model, "--quiet", RLIMIT_FSIZE=limit)
     )
     assert f"Cannot write {model}" in line
     assert model.read_text() == "the old one"
@@ -336,8 +340,8 @@ def test_a_folder_that_cannot_be_written_is_one_line(forks, tmp_path, command, k
     empty = tmp_path / "empty.npz"
     empty.write_bytes(b"")
     arguments = {
-        "bench": ["--methods", "fake_methods:Dying", "--jobs", 1, "--out", place / "run"],
-        "fit": ["--method", "fake_methods:Dying", "--model", place / "model"],
+        "bench": ["digits", "--methods", "fake_methods:Dying", "--jobs", 1, "--out", place / "run"],
+        "fit": ["digits", "--method", "fake_methods:Dying", "--model", place / "model"],
         "predict": [model, features, "--out", place / "p.csv"],
         "export": [model, "--format", "npz", "--out", place / "m.npz"],
         "calibrate": [empty, "--apply", empty, "--out", place / "a.npz"],
@@ -360,7 +364,9 @@ def model_and_features(folder: Path) -> tuple[Path, Path]:
 @pytest.mark.slow
 def test_a_killed_worker_is_reported_and_the_rest_goes_on(forks, tmp_path):
     methods = "fake_methods:Killed,fake_methods:Hungry,linear-sv,sae"
-    done = forks.run("bench", "--methods", methods, "--jobs", 2, "--out", tmp_path, "--json", "--quiet")
+    done = forks.run(
+        "bench", "digits", "--methods", methods, "--jobs", 2, "--out", tmp_path, "--json", "--quiet"
+    )
     assert done.returncode == 1
     assert set(json.loads(done.stdout)["methods"]) == {"linear-sv", "sae"}
     killed, hungry, total = sorted(done.stderr.splitlines(), key=lambda line: "runs failed" in line)

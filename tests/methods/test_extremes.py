@@ -91,7 +91,7 @@ REFUSED = {
 @pytest.mark.parametrize("method", LEARNED)
 def test_selection_answers_with_finite_numbers_or_refuses(method, name):
     given = PROBLEMS[name]()
-    few = {"max_iter": 50} if find_method(method).stochastic else {}
+    few = {"max_iter": 10} if find_method(method).stochastic else {}
     search = GZSLClassifierCV(make(method, given.S, **few), grid(method))
     if name in REFUSED:
         with pytest.raises(UnseenError):
