@@ -103,7 +103,7 @@ def model_file() -> bytes:
     from unseen.models.io import save
 
     X, y, S = small.arrays(np.float64)
-    model = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1, 1.0]}).fit(X, y)
+    model = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1, 1.0]}, gamma="paper").fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         save(model, Path(folder) / "m", card={"attributes": ["a"], "classes": {"unseen": []}})
         return (Path(folder) / "m").read_bytes()

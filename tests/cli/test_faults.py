@@ -172,6 +172,11 @@ def wait_until(condition: Callable[[], bool]) -> None:
     assert condition()
 
 
+def crowd() -> float:
+    """Return how many processes share a core: two seconds are meant for a core of one's own."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def busy_fork(fork: Fork) -> None:
     """Wait until a fork has been computing for a while."""
     ticks = Path(f"/proc/{fork.pid}/stat")
@@ -184,7 +189,7 @@ def test_a_signal_does_not_wait_for_a_long_call(forks, tmp_path, number):
     fork = forks.start("bench", "digits", "--methods", "fake_methods:Deaf", "--jobs", 1, "--out", tmp_path)
     busy_fork(fork)
     done = fork.interrupt() if number == signal.SIGINT else fork.kill(number)
-    assert done.seconds < 2
+    assert done.seconds < 2 * crowd()
     assert done.returncode == 128 + number
     assert f"interrupted: 0 of 1 runs are stored in {tmp_path}; the same command continues." in done.stderr
 
@@ -205,7 +210,7 @@ def test_an_extraction_leaves_with_a_summary(picture_forks, pictures, network, t
     wait_until(lambda: (tmp_path / ".f.npz.parts" / "settings.json").exists())
     time.sleep(0.5)
     done = fork.kill(number)
-    assert done.seconds < 2
+    assert done.seconds < 2 * crowd()
     assert done.returncode == 128 + number
     assert "images are stored; the same command continues." in done.stderr
     assert "Traceback" not in done.stderr
@@ -308,7 +313,17 @@ def test_a_full_disk_leaves_the_old_model(forks, tmp_path, limit):
     model = tmp_path / "model"
     model.write_text("the old one")
     line = one_clear_line(
-        forks.run("fit", "digits", "--method", "linear-sv", "--model", model, "--quiet", RLIMIT_FSIZE=limit)
+        forks.run(
+            "fit",
+            "digits",
+            "--method",
+            "linear-sv",
+            "--model",
+            model,
+            "--force",
+            "--quiet",
+            RLIMIT_FSIZE=limit,
+        )
     )
     assert f"Cannot write {model}" in line
     assert model.read_text() == "the old one"

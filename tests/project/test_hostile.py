@@ -277,7 +277,7 @@ def test_an_hdf5_file_cannot_show_another_file(tmp_path):
         with h5py.File(folder / "res101.mat", "r+") as file:
             del file["features"]
             put(file)
-        with pytest.raises(UnseenError, match="features is no array of this file"):
+        with pytest.raises(UnseenError, match="features is not an array of this file"):
             load(folder)
 
 

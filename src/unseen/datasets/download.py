@@ -257,7 +257,10 @@ class _Resuming:
             length = response.headers.get("Content-Length")
             total = None if length is None else arrived + int(length)
             self._announce(url, arrived, total)
-            self.tag.write_text(response.headers.get("ETag") or response.headers.get("Last-Modified") or "")
+            with atomic_path(self.tag) as tag_file:
+                tag_file.write_text(
+                    response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+                )
             self._write(lambda: response.raw.read1(_CHUNK), arrived, total)
         if total is not None and self.part.stat().st_size != total:
             raise requests.ConnectionError(f"{self.part.stat().st_size} of {total} bytes arrived")

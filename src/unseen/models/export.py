@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.files import atomic_path, write_npz
 from unseen._core.labels import LabelArray
+from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError, need_extra
 
 FORMATS = ("onnx", "npz")
@@ -41,6 +42,8 @@ class LinearLayer:
         """Return the layer of a fitted method, of a GZSLClassifierCV, or of a pipeline with one of them."""
         outer, selection = _unwrap(model)
         inner, estimator = _unwrap(getattr(selection, "estimator_", selection))
+        if isinstance(estimator, ZeroShotClassifier) and hasattr(estimator, "classes_"):
+            estimator.solve()
         if not hasattr(estimator, "coef_"):
             raise UnseenError(
                 f"{type(estimator).__name__} is not a fitted linear model. Only those can be exported."
