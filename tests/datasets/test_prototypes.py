@@ -70,7 +70,7 @@ def test_estimators_take_them_by_name():
     assert model.classes_.tolist() == S.index.tolist()
     rows = LinearSV(S.values).fit(X, [1, 2] * 10)
     np.testing.assert_array_equal(model.coef_, rows.coef_)
-    model.add_classes(table(3, ["rook"]))
+    model.add_classes(Prototypes(np.array(["rook"]), S.columns, table(3, ["rook"]).values))
     assert model.classes_[-1] == "rook"
 
 
