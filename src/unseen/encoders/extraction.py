@@ -63,7 +63,7 @@ class _Batches:
         return rows
 
     def _learn(self, speed: float) -> None:
-        if speed > 1.05 * self.speed and 2 * self.size <= self.largest:
+        if speed > 1.1 * self.speed and 2 * self.size <= self.largest:
             self.speed, self.size = speed, 2 * self.size
         else:
             self.size, self.settled = max(1, self.size // 2), True
