@@ -53,7 +53,7 @@ def test_the_wheel_holds_code_templates_and_published_numbers(built):
     assert {name.split("/")[0] for name in names} == {"unseen", f"unseen-{unseen.__version__}.dist-info"}
     for needed in (
         "py.typed",
-        "templates/report/page.html",
+        "report/templates/page.html",
         "benchmark/data/published_scores.csv",
         "datasets/data/letters.npz",
     ):
