@@ -23,12 +23,12 @@ from benchmarks import Row
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.datasets import ZeroShotDataset, load
 from unseen.datasets.splits import make_split
-from unseen.methods import METHODS, find_method, make_method
+from unseen.methods import METHODS, make_method
 from unseen.models.card import expect
 from unseen.selection.evaluation import score_maxima
 from unseen.selection.search import GZSLClassifierCV
 
-LEARNED = [name for name in METHODS if not find_method(name).shared_space]
+LEARNED = [name for name, row in METHODS.items() if not row.shared_space]
 CLOSED = ["linear-vs", "linear-sv", "eszsl", "sae", "lda"]
 
 
