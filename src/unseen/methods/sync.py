@@ -1,4 +1,4 @@
-"""SynC: synthesised classifiers."""
+"""SynC: synthesized classifiers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unseen.methods.ranking import RankingClassifier, project_simplex
 
 
 class SynC(RankingClassifier):
-    r"""Synthesised classifiers: the row of a class is combined from the rows of similar seen classes.
+    r"""Synthesized classifiers: the row of a class is combined from the rows of similar seen classes.
 
     .. math:: w(s) = \sigma(s) \, \sigma(S)^{+} A, \qquad
         \sigma(s)_c = \exp(-\lVert s - s_c \rVert^2 / (b \, m^2))
