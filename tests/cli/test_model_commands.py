@@ -417,6 +417,7 @@ def test_the_tutorial_does_what_it_says(run, real_data, tmp_path):
         pytest.skip("no models/resnet50.onnx beside the data")
     os.symlink(real_data / "images", tmp_path / "images")
     os.symlink(model, tmp_path / "resnet50.onnx")
+    os.symlink(model.parent / "all-MiniLM-L6-v2", tmp_path / "all-MiniLM-L6-v2")
     for name, content in re.findall(r'```text title="(\w+\.csv)"\n(.*?)```', TUTORIAL.read_text(), re.DOTALL):
         if name != "predictions.csv":
             (tmp_path / name).write_text(content)
