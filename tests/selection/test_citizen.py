@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from problems import linear_problem
-from unseen import ESZSL, LDA, CalibratedClassifier, GZSLClassifierCV, LinearSV, UnseenError
+from unseen import ESZSL, LDA, SAE, CalibratedClassifier, GZSLClassifierCV, LinearSV, UnseenError
 from unseen.datasets.splits import GZSLFolds
 from unseen.metrics import gzsl_accuracies, gzsl_scorer
 
@@ -62,6 +62,20 @@ def test_polars_gives_what_pandas_gives(tables, fitted):
     seen = list(P.index[:6])
     calibrated = CalibratedClassifier(method, seen=seen).fit(X_polars, y_polars)
     assert calibrated.gamma_ == CalibratedClassifier(method, seen=seen).fit(X, y).gamma_
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline(StandardScaler(), m)])
+@pytest.mark.parametrize("method", [LDA, LinearSV, SAE])
+def test_a_data_frame_gives_what_an_array_gives(tables, method, wrap):
+    """These methods also rehearse classes with a few samples; no step may lose the names and warn of it."""
+    X, y, P = tables
+    framed = GZSLClassifierCV(wrap(method(P)), {}).fit(X, y)
+    plain = GZSLClassifierCV(wrap(method(P)), {}).fit(X.to_numpy(), y.to_numpy())
+    assert_allclose([framed.gamma_, framed.kappa_], [plain.gamma_, plain.kappa_])  # columns lie otherwise
+    new = P.iloc[[0]].rename(index={"bird a": "bird m"})
+    framed.add_classes(new, X=X[:3], y=["bird m"] * 3)
+    plain.add_classes(new, X=X[:3].to_numpy(), y=["bird m"] * 3)
+    assert_array_equal(framed.predict(X), plain.predict(X.to_numpy()))
 
 
 def test_features_have_names_as_in_scikit_learn(tables, fitted):

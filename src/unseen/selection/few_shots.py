@@ -77,9 +77,11 @@ def simulate_shots(
     if len(validation) > MOST:
         validation = np.sort(rng.choice(validation, MOST, replace=False))
     model = next(fit_each(estimator, choose_rows(X, train), y[train], [params]))
-    rows = np.asarray(read_rows(choose_rows(X, validation), slice(None)))
+    rows = read_rows(choose_rows(X, validation), slice(None))
     if isinstance(model, Pipeline):
         model, rows = model[-1], model[:-1].transform(rows)
+    rows = model._validate_samples(rows)
+    vars(model).pop("feature_names_in_", None)  # they were compared; from here on rows are an array
     labels = np.union1d(y[train], y[validation])
     rehearsal = Rehearsal(model, labels, np.isin(labels, y[train]), weights)
     index = label_positions(y[validation], labels)
