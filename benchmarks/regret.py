@@ -74,6 +74,8 @@ def all_cases() -> Iterator[Case]:
     yield Case("digits", "digits")
     yield from (Case("digits", "digits", seed=seed, n_unseen=3) for seed in range(10))
     yield from (Case("synthetic", "synthetic", seed=seed) for seed in range(10))
+    yield Case("letters", "letters")
+    yield from (Case("letters", "letters", seed=seed, n_unseen=6) for seed in range(20))
     folder = data_folder()
     if folder is None:
         return
