@@ -28,7 +28,7 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/.dev
 	@touch $@
 
 demo: $(VENV)/.demo ## Compare all methods on the embedded letters and write a report
-	$(BIN)/unseen bench letters --out $(RUN)
+	$(BIN)/unseen bench letters --gamma retention --out $(RUN)
 	$(BIN)/unseen report $(RUN) --html $(RUN)/report.html
 
 test: $(VENV)/.dev ## Run the tests, except those marked slow

@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from joblib import Parallel, delayed
 from benchmarks import Row
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets.dataset import hold_out
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, make_method
 from unseen.models.card import expect
@@ -56,10 +57,9 @@ class Case:
 
 
 def choose_unseen(data: ZeroShotDataset, seed: int, n_unseen: int) -> ZeroShotDataset:
-    """Return the data set with other unseen classes, drawn at random, and no official split."""
-    unseen = np.zeros(len(data.class_names), dtype=bool)
-    unseen[np.random.default_rng(seed).permutation(len(unseen))[:n_unseen]] = True
-    return replace(data, unseen=unseen, trainval=None, test_seen=None, test_unseen=None, class_folds=None)
+    """Return the data set with other unseen classes, drawn at random."""
+    drawn = np.random.default_rng(seed).permutation(len(data.class_names))[:n_unseen]
+    return hold_out(data, [data.class_names[k] for k in np.sort(drawn)])
 
 
 def data_folder() -> Path | None:
