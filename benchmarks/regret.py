@@ -98,7 +98,8 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     split = make_split(data, random_state=case.seed or 0)
     model = GZSLClassifierCV(make_method(method, data.prototypes, 0), cv=split.cv())
     start = time.perf_counter()
-    model.fit(data.X[split.train], data.y[split.train])
+    groups = None if data.groups is None else data.groups[split.train]
+    model.fit(data.X[split.train], data.y[split.train], groups=groups)
     seconds = time.perf_counter() - start
     test = np.concatenate([split.test_seen, split.test_unseen])
     curve, curve_zsl = (

@@ -17,7 +17,7 @@ from unseen._core.scaling import scale_rows
 from unseen.datasets.splits import GZSLFolds
 from unseen.methods._kernels import kernel_matrix
 from unseen.models.io import load, save
-from unseen.selection.evaluation import seen_unseen_curve
+from unseen.selection.evaluation import Samples, seen_unseen_curve
 from unseen.selection.few_shots import COUNTS, DESCRIBED, KAPPAS, choose_kappa, draw_turns, simulate_shots
 
 TAKING = [LDA, LinearSV, SAE]
@@ -290,7 +290,9 @@ def test_kappa_has_the_best_harmonic_mean_of_all_counts():
     X, y, S, seen = many_classes()
     folds = list(GZSLFolds().split(X[seen], y[seen]))
     found = [
-        draw for fold in folds for draw in simulate_shots(LinearSV(S), X[seen], y[seen], fold, {"alpha": 0.1})
+        draw
+        for fold in folds
+        for draw in simulate_shots(LinearSV(S), Samples(X[seen], y[seen]), fold, {"alpha": 0.1})
     ]
     chosen = choose_kappa(found)
     search = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1]}, cv=folds).fit(X[seen], y[seen])

@@ -7,16 +7,19 @@ import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from problems import linear_problem
-from unseen import ALE, ESZSL, Moments, UnseenError
+from unseen import ALE, ESZSL, GZSLClassifierCV, Moments, UnseenError
+from unseen.calibration.classifier import class_scores
 from unseen.datasets.splits import GZSLFolds
 from unseen.methods import METHODS, find_method, make_method
 from unseen.methods._closed_form import ClosedForm
 from unseen.metrics import gzsl_scorer
+from unseen.selection.evaluation import deal_parts, seen_unseen_curve
 
 CLOSED = [name for name in METHODS if issubclass(find_method(name), ClosedForm)]
 CASES = [
@@ -171,3 +174,39 @@ def test_a_method_that_takes_no_weights_says_so():
     X, y, S, w, _ = weighted(SHAPES["N>D"])
     with pytest.raises(TypeError, match="sample_weight"):
         ALE(S).fit(X, y, sample_weight=w)
+
+
+# ---- through selection -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_selection_weighs_samples_in_every_fit(scaled):
+    """Folds, cross-fitted and final model equal plain fits with the weights of their samples."""
+    X, y, S = linear_problem(300, classes=12, seen=9, seed=3)
+    w = np.random.default_rng(0).uniform(0.1, 5, size=len(y))
+    folds = list(GZSLFolds().split(X, y))
+    method = make_pipeline(StandardScaler(), ESZSL(S)) if scaled else ESZSL(S)
+    name = "eszsl__" if scaled else ""
+    search = GZSLClassifierCV(method, {f"{name}alpha": [0.1]}, cv=folds).fit(X, y, sample_weight=w)
+
+    def plain(rows):
+        model = clone(method).set_params(**{f"{name}alpha": 0.1})
+        return model.fit(X[rows], y[rows], **{f"{name}sample_weight": w[rows]})
+
+    for number, (train, validation) in enumerate(folds):
+        curve = seen_unseen_curve(plain(train), X[validation], y[validation], np.unique(y[train]))
+        assert search.cv_results_[f"split{number}_h"][0] == pytest.approx(curve.h)
+    part = deal_parts(y, 5)
+    flips = [
+        scores[:, :9].max(axis=1) - scores[:, 9:].max(axis=1)
+        for k in range(5)
+        for scores in [class_scores(plain(np.flatnonzero(part != k)), X[part == k])]
+    ]
+    assert_allclose(search.held_out_.cross_fitted.flips, np.concatenate(flips), atol=1e-9)
+    assert_allclose(class_scores(search.estimator_, X), class_scores(plain(np.arange(len(y))), X))
+
+
+def test_selection_refuses_weights_where_nothing_takes_them():
+    X, y, S = linear_problem(60, features=9)
+    with pytest.raises(UnseenError, match="ALE does not take sample_weight"):
+        GZSLClassifierCV(ALE(S)).fit(X, y, sample_weight=np.ones(len(y)))

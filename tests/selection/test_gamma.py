@@ -52,8 +52,8 @@ def test_the_rule_equals_its_literal_formula(small):
 
 
 def test_without_rehearsals_the_folds_decide(small, monkeypatch):
-    monkeypatch.setattr(rule, "rehearsal_folds", lambda y, n: [])
-    monkeypatch.setattr("unseen.selection.search.rehearsal_folds", lambda y, n: [])
+    monkeypatch.setattr(rule, "rehearsal_folds", lambda y, n, groups: [])
+    monkeypatch.setattr("unseen.selection.search.rehearsal_folds", lambda y, n, groups: [])
     assert len(fit(small).held_out_.folds) == len(small[1].folds)
 
 
@@ -66,6 +66,47 @@ def test_a_sample_of_an_unseen_class_changes_nothing(small):
     again = GZSLClassifierCV(LinearSV(data.prototypes), {"alpha": [1e-2]}, cv=split.cv())
     again.fit(other[split.train], data.y[split.train])
     assert (again.gamma_, again.retention_) == (search.gamma_, search.retention_)
+
+
+class Watched(LinearSV):
+    """Notes the groups and classes it was trained on; the first feature is the group."""
+
+    def fit_path(self, X, y, params, **options):
+        for model in super().fit_path(X, y, params, **options):
+            model.trained, model.trained_classes = set(X[:, 0]), set(y)
+            yield model
+
+
+def test_groups_are_never_divided(small, monkeypatch):
+    """In no fold, rehearsal or cross-fit a model is asked for samples of seen classes from its own groups."""
+    data, split = small
+    X, y = data.X[split.train].copy(), data.y[split.train]
+    groups = np.random.default_rng(0).integers(40, size=len(y))
+    X[:, 0] = groups
+    class_of = {tuple(row): label for row, label in zip(X, y)}
+    of_seen = []
+
+    def check(self, rows):
+        own = np.array([class_of[tuple(row)] in self.trained_classes for row in rows])
+        of_seen.append(own.sum())
+        assert not self.trained & set(rows[own, 0])
+        return LinearSV.similarity(self, rows)
+
+    monkeypatch.setattr(Watched, "similarity", check, raising=False)
+    search = GZSLClassifierCV(Watched(data.prototypes, normalize=None), {"alpha": [1e-2]})
+    search.fit(X, y, groups=groups)
+    assert len(of_seen) >= 3 + 12 + 5 and all(of_seen)
+
+
+def test_whole_groups_are_dealt_to_parts():
+    rng = np.random.default_rng(1)
+    y, groups = rng.integers(5, size=200), rng.integers(30, size=200)
+    y[groups == 7] = 5  # a class of one group
+    part = deal_parts(y, 5, groups)
+    assert set(part[y == 5]) == {-1}
+    for group in set(groups) - {7}:
+        assert len(set(part[groups == group])) == 1
+    assert set(part[y != 5]) == set(range(5))
 
 
 def test_retention_and_gamma_are_each_others_inverse():

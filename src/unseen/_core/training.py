@@ -58,14 +58,15 @@ def weigh_samples(
     """Return samples, labels and checked weights; a sample of weight 0 is as if it were not there."""
     if sample_weight is None:
         return X, y, None
-    weight = _check_weights(sample_weight, len(y))
+    weight = check_weights(sample_weight, len(y))
     positive = np.flatnonzero(weight)
     if len(positive) == len(weight):
         return X, y, weight
     return choose_rows(X, positive), y[positive], weight[positive]
 
 
-def _check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+def check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """Return the weights as an array, (n,); refuse what cannot be weights of n samples."""
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -65,7 +65,8 @@ def evaluate_run(experiment: Experiment, method: str, seed: int) -> Evaluation:
     data, split = experiment.dataset, experiment.split
     model = make_method(method, data.prototypes, seed, experiment.normalize)
     search = GZSLClassifierCV(model, cv=split.cv(), gamma=experiment.gamma)
-    search.fit(choose_rows(data.X, split.train), data.y[split.train])
+    groups = None if data.groups is None else data.groups[split.train]
+    search.fit(choose_rows(data.X, split.train), data.y[split.train], groups=groups)
     selected = time.perf_counter()
     measured = _measure(search, TestSamples(experiment))
     errors = attribute_error(experiment, model) if isinstance(model, LinearVS) else None

@@ -114,7 +114,8 @@ def _recalibrate(model: Model, source: str, features: str, card: Mapping[str, An
     samples = samples[np.isin(names[samples], model.classes_[model.seen_])]
     if not len(samples):
         raise UnseenError(f"{data.name} holds no training samples of the model's seen classes.")
-    model.recalibrate(choose_rows(data.X, samples), names[samples])
+    groups = None if data.groups is None else data.groups[samples]
+    model.recalibrate(choose_rows(data.X, samples), names[samples], groups=groups)
     click.echo(f"gamma is {model.gamma_:.4g} now, chosen on {len(samples)} samples", err=True)
     changed: dict[str, Any] = {"gamma": model.gamma_, "gamma_rule": model.gamma_rule_}
     if "expected" in card:

@@ -68,16 +68,17 @@ def train(
     S = Prototypes(names, data.attribute_names or (), data.prototypes)
     samples = training_samples(data)
     X, y = choose_rows(data.X, samples), names[data.y[samples]]
-    folds = list(class_folds(data, random_state).split(X, y))
+    groups = None if data.groups is None else data.groups[samples]
+    folds = list(class_folds(data, random_state).split(X, y, groups))
     searches = {
         str(candidate): GZSLClassifierCV(
             candidate.make(S, random_state), cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options
         )
         for candidate in candidates(data, method, normalize)
     }
-    name, model, compared = fit_best(searches, X, y)
+    name, model, compared = fit_best(searches, X, y, groups)
     if model.held_out_.cross_fitted is None and not model.seen_.all():
-        model.cross_fit(X, y)  # the card wants to know, whatever rule chose gamma
+        model.cross_fit(X, y, groups=groups)  # the card wants to know, whatever rule chose gamma
     return model, describe_model(model, data, name, X, y, compared)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from unseen.selection.search import GZSLClassifierCV, _as_samples
+from unseen.selection.search import GZSLClassifierCV, as_samples
 
 
 class Choice(NamedTuple):
@@ -18,7 +18,9 @@ class Choice(NamedTuple):
     compared: dict[str, float]
 
 
-def fit_best(searches: Mapping[str, GZSLClassifierCV], X: Any, y: ArrayLike) -> Choice:
+def fit_best(
+    searches: Mapping[str, GZSLClassifierCV], X: Any, y: ArrayLike, groups: ArrayLike | None = None
+) -> Choice:
     """Choose parameters for every search on its folds; finish the one with the best mean validation H.
 
     Only the winner is retrained and calibrated. Of equals the first wins.
@@ -35,12 +37,12 @@ def fit_best(searches: Mapping[str, GZSLClassifierCV], X: Any, y: ArrayLike) -> 
     >>> choice.name == max(choice.compared, key=choice.compared.get)
     True
     """
-    X, labels = _as_samples(X, y)
+    samples = as_samples(X, y, groups)
     compared: dict[str, float] = {}
     best = ""
     for name, search in searches.items():
-        search._choose_params(X, labels)
+        search._choose_params(samples)
         compared[name] = search.curve_.h
         if not best or compared[name] > compared[best]:
             best = name
-    return Choice(best, searches[best]._finish(X, labels), compared)
+    return Choice(best, searches[best]._finish(samples), compared)

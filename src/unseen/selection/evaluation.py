@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import LabelArray, distinct_labels, label_positions
@@ -38,6 +39,25 @@ class ScoresClasses(Protocol):
 
     def similarity(self, X: Any) -> Any:
         """Return scores (n_samples, n_classes), higher is better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Training samples: features and labels, and the group and the weight of each where there are any."""
+
+    X: Any
+    y: LabelArray  # (samples,)
+    groups: NDArray[Any] | None = None  # (samples,), what belongs together is never divided
+    weight: FloatArray | None = None  # (samples,)
+
+    def take(self, index: IndexArray) -> Self:
+        """Return some of the samples."""
+        return type(self)(
+            choose_rows(self.X, index),
+            self.y[index],
+            None if self.groups is None else self.groups[index],
+            None if self.weight is None else self.weight[index],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +92,28 @@ class Trial:
         return np.asarray(self.right & (as_seen == self.seen[self.y]))
 
 
-def fit_each(estimator: Any, X: Any, y: LabelArray, params: Sequence[Params]) -> Iterator[Any]:
+def fit_each(estimator: Any, samples: Samples, params: Sequence[Params]) -> Iterator[Any]:
     """Yield a fitted model per element of ``params``: along the estimator's fast path, or by plain fits."""
+    weight = _weight_argument(estimator, samples.weight)
     if hasattr(estimator, "fit_path"):
-        yield from estimator.fit_path(X, y, params)
+        yield from estimator.fit_path(samples.X, samples.y, params, **weight)
     else:
         for values in params:
-            yield clone(estimator).set_params(**values).fit(X, y)
+            yield clone(estimator).set_params(**values).fit(samples.X, samples.y, **weight)
+
+
+def _weight_argument(estimator: Any, weight: FloatArray | None) -> dict[str, FloatArray]:
+    """Return the weights as the estimator's ``fit`` takes them; refuse one that takes none."""
+    if weight is None:
+        return {}
+    method = last_step(estimator)
+    if not has_fit_parameter(method, "sample_weight"):
+        raise UnseenError(
+            f"{type(method).__name__} does not take sample_weight. Use a closed form, such as LDA or ESZSL, "
+            "or leave sample_weight out."
+        )
+    prefix = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+    return {f"{prefix}sample_weight": weight}
 
 
 def last_step(estimator: Any) -> Any:
@@ -126,55 +161,65 @@ def seen_unseen_curve(
 
 
 def run_fold(
-    estimator: Any, X: Any, y: LabelArray, fold: Fold, params: Sequence[Params], weights: str = "per-class"
+    estimator: Any, samples: Samples, fold: Fold, params: Sequence[Params], weights: str = "per-class"
 ) -> list[tuple[SeenUnseenCurve, Trial]]:
     """Fit every element of ``params`` on the fold's train part; evaluate each on the validation part."""
-    train, validation = fold
-    labels = np.union1d(y[train], y[validation])
-    seen = np.isin(labels, y[train])
-    X_validation, index = choose_rows(X, validation), np.searchsorted(labels, y[validation])
+    train, validation = (samples.take(part) for part in fold)
+    labels = np.union1d(train.y, validation.y)
+    seen = np.isin(labels, train.y)
+    index = np.searchsorted(labels, validation.y)
     found = []
-    for model in fit_each(estimator, choose_rows(X, train), y[train], params):
-        maxima = score_maxima(model, X_validation, labels, seen)
+    for model in fit_each(estimator, train, params):
+        maxima = score_maxima(model, validation.X, labels, seen)
         curve = SeenUnseenCurve.from_maxima(maxima, index, seen, weights)
         found.append((curve, Trial.from_maxima(maxima, index, seen)))
     return found
 
 
-def deal_parts(y: LabelArray, n_parts: int, random_state: int = 0) -> IndexArray:
+def deal_parts(
+    y: LabelArray, n_parts: int, groups: NDArray[Any] | None = None, random_state: int = 0
+) -> IndexArray:
     """Return the part of every sample: each class is dealt evenly to the parts, its only sample to none (-1).
+
+    With groups, whole groups are dealt, and a class that would lie in one part to none.
 
     >>> deal_parts(np.array([7, 7, 7, 7, 9]), 2).tolist()
     [1, 0, 0, 1, -1]
+    >>> deal_parts(np.array([7, 7, 7, 7, 9]), 2, groups=np.array(["a", "a", "b", "b", "b"])).tolist()
+    [0, 0, 1, 1, -1]
     """
     rng = np.random.default_rng(random_state)
     part = np.full(len(y), -1)
+    if groups is not None:
+        _, group = np.unique(groups, return_inverse=True)
+        part = (rng.permutation(group.max() + 1) % n_parts)[group]
     for label in distinct_labels(y):
         members = rng.permutation(np.flatnonzero(y == label))
-        if len(members) > 1:
+        if groups is None and len(members) > 1:
             part[members] = (np.arange(len(members)) + rng.integers(n_parts)) % n_parts
+        elif groups is not None and len(np.unique(part[members])) == 1:
+            part[members] = -1
     return part
 
 
 def hold_out_part(
     estimator: Any,
-    X: Any,
-    y: LabelArray,
+    samples: Samples,
     held_out: BoolArray,
     params: Sequence[Params],
-    samples: Sequence[Mapping[str, NDArray[Any]]] = (),
+    shots: Sequence[Mapping[str, NDArray[Any]]] = (),
 ) -> list[Trial]:
     """Fit without some samples of the seen classes; try these among all classes, unseen ones included.
 
-    ``samples`` holds what each model knows of samples of unseen classes.
+    ``shots`` holds what each model knows of samples of unseen classes.
     """
-    train, held = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    train, held = samples.take(np.flatnonzero(~held_out)), samples.take(np.flatnonzero(held_out))
     trials = []
-    for number, model in enumerate(fit_each(estimator, choose_rows(X, train), y[train], params)):
-        if samples:
-            last_step(model)._set_samples(samples[number])
+    for number, model in enumerate(fit_each(estimator, train, params)):
+        if shots:
+            last_step(model)._set_samples(shots[number])
         labels = np.asarray(model.classes_)
-        seen = np.isin(labels, y)
-        maxima = score_maxima(model, choose_rows(X, held), labels, seen)
-        trials.append(Trial.from_maxima(maxima, label_positions(y[held], labels), seen))
+        seen = np.isin(labels, samples.y)
+        maxima = score_maxima(model, held.X, labels, seen)
+        trials.append(Trial.from_maxima(maxima, label_positions(held.y, labels), seen))
     return trials

@@ -22,6 +22,7 @@ from unseen._core.parallel import results
 from unseen._core.progress import progress
 from unseen._core.representation import one_line_repr
 from unseen._core.rows import as_rows, n_rows, read_rows
+from unseen._core.training import check_weights
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.classifier import class_scores
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
@@ -30,6 +31,7 @@ from unseen.errors import UnseenError
 from unseen.selection.evaluation import (
     Fold,
     Params,
+    Samples,
     Trial,
     deal_parts,
     fit_each,
@@ -41,9 +43,9 @@ from unseen.selection.few_shots import FewShots, choose_kappa, simulate_shots
 from unseen.selection.gamma import (
     choose_retention,
     gamma_at_retention,
-    mean_unseen_at_retention,
     rehearsal_folds,
     seen_alone,
+    unseen_at_retention,
 )
 
 RULES = ("retention", "paper")
@@ -181,30 +183,49 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Run the whole process on training samples X (n_samples, n_features) with labels y."""
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Run the whole process on training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        groups : array-like of shape (n_samples,), optional
+            What belongs together, such as images of one video: held-out samples of seen classes are whole
+            groups. Without them, what is expected of new samples is too good.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the training samples, for estimators that take them. Accuracies on held-out samples
+            are not weighted.
+        """
         if self.gamma not in RULES:
             raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention' or 'paper'.")
-        X, y = _as_samples(X, y)
-        self._choose_params(X, y)
-        return self._finish(X, y)
+        samples = as_samples(X, y, groups, sample_weight)
+        self._choose_params(samples)
+        return self._finish(samples)
 
-    def _choose_params(self, X: Any, y: LabelArray) -> Self:
+    def _choose_params(self, samples: Samples) -> Self:
         """Try the grid on the folds, and choose lambda_ZSL and lambda_GZSL."""
         self._goal()  # refuses a wrong one before the work
         params = _grid(self.estimator, self.param_grid)
-        folds = list(_folds(self.cv, X, y))
-        found = self._run_folds(X, y, folds, params)
+        folds = list(_folds(self.cv, samples))
+        found = self._run_folds(samples, folds, params)
         self._select(params, [[curve for curve, _ in by_fold] for by_fold in found])
         self.held_out_.folds = [trial for _, trial in found[self.best_index_]]
         self.held_out_.folds_zsl = [trial for _, trial in found[self.best_index_zsl_]]
         return self
 
-    def _finish(self, X: Any, y: LabelArray) -> Self:
+    def _finish(self, samples: Samples) -> Self:
         """Retrain on everything and calibrate."""
-        self._retrain(X, y)
-        self._choose_gamma(X, y)
-        few = self._simulate_shots(X, y) if self.gamma == "retention" else FewShots()
+        self._retrain(samples)
+        self._choose_gamma(samples)
+        few = self._simulate_shots(samples) if self.gamma == "retention" else FewShots()
         self.kappa_, self.sample_bias_ = few.kappa, few.bias
         return self
 
@@ -213,14 +234,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     def _run_folds(
         self,
-        X: Any,
-        y: LabelArray,
+        samples: Samples,
         folds: Sequence[Fold],
         params: Sequence[Params],
         what: str = "Choosing parameters",
     ) -> list[list[tuple[SeenUnseenCurve, Trial]]]:
         """Return the curve and the trial on the validation part, [params][fold]."""
-        tasks = (delayed(run_fold)(self.estimator, X, y, fold, params, self.weights) for fold in folds)
+        tasks = (delayed(run_fold)(self.estimator, samples, fold, params, self.weights) for fold in folds)
         found = []
         with progress(len(folds), what, unit="folds", quiet=not self.verbose) as advance:
             for by_params in results(tasks, self.n_jobs):
@@ -239,13 +259,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.curve_ = means[self.best_index_]
         self.held_out_ = HeldOut(curves=(self.curve_, means[self.best_index_zsl_]))
 
-    def _retrain(self, X: Any, y: LabelArray) -> None:
-        models: list[Any] = list(fit_each(self.estimator, X, y, self._chosen_params()))
+    def _retrain(self, samples: Samples) -> None:
+        models: list[Any] = list(fit_each(self.estimator, samples, self._chosen_params()))
         for model in models:
             if isinstance(model, ZeroShotClassifier):
                 model._warn_about_fit()
         self.estimator_, self.estimator_zsl_ = models[0], models[-1]
-        self.seen_ = np.isin(self.classes_, y)
+        self.seen_ = np.isin(self.classes_, samples.y)
 
     def _chosen_params(self) -> list[dict[str, Any]]:
         """Return the parameters of the one or two models that are retrained."""
@@ -254,7 +274,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     # ---- calibration -----------------------------------------------------------------------------
 
-    def _choose_gamma(self, X: Any, y: LabelArray) -> None:
+    def _choose_gamma(self, samples: Samples) -> None:
         """Choose gamma for both models, by the rule or, without unseen classes, by the paper's."""
         self.gamma_rule_ = self.gamma if not self.seen_.all() else "paper"
         if self.gamma_rule_ == "paper":
@@ -262,8 +282,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             self.gamma_, self.gamma_zsl_ = (curve.best_for(self._goal()).gamma for curve in curves)
             self._choose_retention([curve.seen_alone for curve in curves])
         else:
-            self._rehearse(X, y)
-            trials = self.cross_fit(X, y)
+            self._rehearse(samples)
+            trials = self._cross_fit(samples)
             self._choose_retention([seen_alone(t, self.weights) for t in (trials[0], trials[-1])])
             self._set_gamma(trials)
         if self.gamma_rule_ != self.gamma:
@@ -275,17 +295,18 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     def _choose_retention(self, alone: Sequence[float]) -> None:
         """Choose the retention of both models by what folds and rehearsals have shown."""
-        self.retention_, self.retention_zsl_ = (
-            choose_retention(mean_unseen_at_retention(trials, self.weights), accuracy, self._goal())
-            for trials, accuracy in zip((self.held_out_.folds, self.held_out_.folds_zsl), alone)
-        )
+        found = []
+        for trials, accuracy in zip((self.held_out_.folds, self.held_out_.folds_zsl), alone):
+            unseen = np.array([unseen_at_retention(trial, weights=self.weights) for trial in trials])
+            found.append(choose_retention(unseen, accuracy, self._goal()))
+        self.retention_, self.retention_zsl_ = found
 
-    def _rehearse(self, X: Any, y: LabelArray) -> None:
+    def _rehearse(self, samples: Samples) -> None:
         """Try the chosen parameters on further class folds, where there are few classes."""
-        folds = rehearsal_folds(y, int((~self.seen_).sum()))
+        folds = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
         if not folds:
             return
-        found = self._run_folds(X, y, folds, self._chosen_params(), "Rehearsing")
+        found = self._run_folds(samples, folds, self._chosen_params(), "Rehearsing")
         self.held_out_.folds.extend(trial for _, trial in found[0])
         self.held_out_.folds_zsl.extend(trial for _, trial in found[-1])
 
@@ -294,17 +315,27 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.gamma_ = gamma_at_retention(trials[0], self.retention_, self.weights)
         self.gamma_zsl_ = gamma_at_retention(trials[-1], self.retention_zsl_, self.weights)
 
-    def cross_fit(self, X: Any, y: ArrayLike) -> list[Trial]:
+    def cross_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> list[Trial]:
         """Hold out training samples in turn; return how they fare among all present classes.
 
         One trial for each retrained model: ``best_params_``, then ``best_params_zsl_`` where it differs.
+        The parameters are those of ``fit``.
         """
-        X, y = _as_samples(X, y)
-        part = deal_parts(y, N_PARTS)
+        return self._cross_fit(as_samples(X, y, groups, sample_weight))
+
+    def _cross_fit(self, samples: Samples) -> list[Trial]:
+        part = deal_parts(samples.y, N_PARTS, samples.groups)
         n_parts = N_PARTS if self.seen_.sum() < MANY else 2
-        estimator, params, samples = self._present_estimator(), self._chosen_params(), self._samples()
+        estimator, params, shots = self._present_estimator(), self._chosen_params(), self._shots()
         tasks = (
-            delayed(hold_out_part)(estimator, X, y, part == number, params, samples)
+            delayed(hold_out_part)(estimator, samples, part == number, params, shots)
             for number in range(n_parts)
             if (part == number).any()
         )
@@ -315,8 +346,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 advance(1, "")
         if not found:
             raise UnseenError(
-                'gamma="retention" holds out samples of seen classes, but every class has only one sample. '
-                'Pass gamma="paper".'
+                'gamma="retention" holds out samples of seen classes, but every class has only one sample or '
+                'one group. Pass gamma="paper".'
             )
         trials = [Trial.concatenate(list(parts)) for parts in zip(*found)]
         self.held_out_.cross_fitted = trials[0]
@@ -332,22 +363,22 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         last_step(present).set_params(prototypes=model.described())
         return present
 
-    def _samples(self) -> list[dict[str, NDArray[Any]]]:
+    def _shots(self) -> list[dict[str, NDArray[Any]]]:
         """Return what the one or two retrained models know of samples of new classes, [] for nothing."""
         models = [last_step(model) for model in (self.estimator_, self.estimator_zsl_)]
         known = [model._get_samples() for model in models if isinstance(model, ZeroShotClassifier)]
         return known if any(known) else []
 
-    def _simulate_shots(self, X: Any, y: LabelArray) -> FewShots:
+    def _simulate_shots(self, samples: Samples) -> FewShots:
         """Choose how samples of new classes will be used; parameters, weights and gamma stay as they are."""
         model = last_step(self.estimator_)
         if not (isinstance(model, ZeroShotClassifier) and model._takes_samples()):
             return FewShots()
-        folds = list(_folds(self.cv, X, y))
+        folds = list(_folds(self.cv, samples))
         if not folds:  # cv was an iterator
             return FewShots()
         tasks = (
-            delayed(simulate_shots)(self.estimator, X, y, fold, self.best_params_, self.weights)
+            delayed(simulate_shots)(self.estimator, samples, fold, self.best_params_, self.weights)
             for fold in folds
         )
         found = []
@@ -357,20 +388,29 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 advance(1, "")
         return choose_kappa(found)
 
-    def recalibrate(self, X: Any, y: ArrayLike) -> Self:
+    def recalibrate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Choose gamma anew for the present classes, with the retention that selection has chosen.
 
         Parameters
         ----------
         X, y : array-like
             The training samples, or other samples of the seen classes.
+        groups, sample_weight : array-like, optional
+            As for ``fit``.
         """
         check_is_fitted(self, "gamma_")
         if self.seen_.all():
             raise UnseenError("There is no unseen class to calibrate for. Call add_classes first.")
         if np.isnan(self.retention_):
             raise UnseenError("This model file is older than recalibration. Fit the model again.")
-        self._set_gamma(self.cross_fit(X, y))
+        self._set_gamma(self.cross_fit(X, y, groups=groups, sample_weight=sample_weight))
         self.gamma_rule_ = "retention"
         return self
 
@@ -461,14 +501,24 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 # ---- what the user passes ----------------------------------------------------------------------------
 
 
-def _as_samples(X: Any, y: ArrayLike) -> tuple[Any, LabelArray]:
-    """Return X ready for indexing and y as an array, one label per sample."""
+def as_samples(
+    X: Any, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Samples:
+    """Return training samples ready for indexing: one label, group and weight per sample."""
     X, labels = _indexable(X), check_labels(y)
     if n_rows(X) != len(labels):
         raise UnseenError(
             f"X has {n_rows(X)} samples but y has {len(labels)} labels. Pass one label per sample."
         )
-    return X, labels
+    weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
+    return Samples(X, labels, None if groups is None else _check_groups(groups, len(labels)), weight)
+
+
+def _check_groups(groups: ArrayLike, n: int) -> NDArray[Any]:
+    found = np.asarray(groups)
+    if found.shape != (n,):
+        raise UnseenError(f"groups has shape {found.shape}, expected ({n},). Pass one group per sample.")
+    return found
 
 
 def _indexable(X: Any) -> Any:
@@ -492,10 +542,10 @@ def _grid(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
     return list(ParameterGrid(param_grid))
 
 
-def _folds(cv: Any, X: Any, y: LabelArray) -> Iterator[Fold]:
+def _folds(cv: Any, samples: Samples) -> Iterator[Fold]:
     """Yield (train, validation) index arrays, each with seen and held-out classes in validation."""
-    cv = GZSLFolds() if cv is None else cv
-    pairs: Iterable[Fold] = cv.split(X, y) if hasattr(cv, "split") else cv
+    cv, y = GZSLFolds() if cv is None else cv, samples.y
+    pairs: Iterable[Fold] = cv.split(samples.X, y, samples.groups) if hasattr(cv, "split") else cv
     for number, (train, validation) in enumerate(pairs):
         seen = np.isin(y[validation], y[train])
         for part, name in ((seen, "classes that are in train"), (~seen, "classes that are not in train")):
