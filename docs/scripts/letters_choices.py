@@ -34,7 +34,7 @@ def measure(data: ZeroShotDataset, method: str) -> tuple[float, float, float]:
     """Return H on test samples: without calibration, then by the paper's rule and by retention."""
     split = make_split(data)
     search = GZSLClassifierCV(make_method(method, data.prototypes, 0), cv=split.cv())
-    search.fit(data.X[split.train], data.y[split.train])
+    search.fit(data.X[split.train], data.y[split.train], groups=data.groups[split.train])
     test = np.concatenate([split.test_seen, split.test_unseen])
     before, after = (
         SeenUnseenCurve.from_scores(model.similarity(data.X[test]), data.y[test], data.seen)

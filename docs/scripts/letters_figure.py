@@ -61,7 +61,7 @@ def main() -> None:
     data = load("letters")
     split = make_split(data)
     model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv())
-    model.fit(data.X[split.train], data.y[split.train])
+    model.fit(data.X[split.train], data.y[split.train], groups=data.groups[split.train])
     predicted = model.predict(data.X)
     right = predicted == data.y
     rng = np.random.default_rng(SEED)

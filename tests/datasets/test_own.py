@@ -252,3 +252,15 @@ def test_other_unseen_classes_for_any_data(tmp_path, name):
     assert "unseen_classes names class 'zebra', which is not a class of" in message
     found = CliRunner().invoke(main, ["inspect", str(source), "--unseen", ", ".join(chosen), "--json"])
     assert json.loads(found.stdout)["unseen_classes"] == 2
+
+
+def test_groups_of_ones_own_are_on_one_side(tmp_path):
+    rng = np.random.default_rng(0)
+    content = animals()
+    videos = np.array([f"video {k}" for k in rng.integers(40, size=len(content["y"]))])
+    data = load(save(tmp_path / "animals.npz", groups=videos), unseen_classes=["emu", "fox"])
+    split = make_split(data)
+    assert len(split.test_seen) and not set(videos[split.train]) & set(videos[split.test_seen])
+    for fold in split.folds:
+        assert not set(videos[fold.train]) & set(videos[fold.seen_val])
+    assert refusal(save(tmp_path / "few.npz", groups=videos[:5])).count("groups")

@@ -40,6 +40,7 @@ OPTIONAL = (
     "test_seen",
     "test_unseen",
     "folds",
+    "groups",
     "files",
 )
 FOLDER_FILES = ("features.npy", "labels.csv", "prototypes.csv", "splits.csv")
@@ -162,6 +163,7 @@ def _assemble(
         test_seen=_positions(content, "test_seen"),
         test_unseen=_positions(content, "test_unseen"),
         class_folds=_class_folds(content, class_names, mask),
+        groups=_group_numbers(content),
         sample_names=content["files"].astype(str) if "files" in content else None,
         files=(*files, *described.files),
         missing=tuple(_missing(content, described, notes)),
@@ -293,6 +295,13 @@ def _positions(content: Content, part: str) -> Indices | None:
             f"{part} is of type {index.dtype}, expected sample indices, or a mask over all samples."
         )
     return np.asarray(index, dtype=np.intp)
+
+
+def _group_numbers(content: Content) -> Indices | None:
+    """Return the number of each sample's group; groups may be called by anything."""
+    if "groups" not in content:
+        return None
+    return np.unique(content["groups"].ravel(), return_inverse=True)[1].astype(np.intp)
 
 
 def _class_folds(content: Content, class_names: tuple[str, ...], unseen: BoolArray) -> ClassFolds | None:

@@ -270,7 +270,10 @@ def make_split(
     y = dataset.y
     class_folds = dataset.class_folds or deal_classes(np.unique(y[pool]), n_folds, rng)
     test_seen = dataset.test_seen
-    if rule == "paper" or test_seen is None:
+    if rule == "official" and test_seen is None and dataset.groups is not None:
+        size = int(share_of(len(pool), seen_share))
+        test_seen = draw_groups(pool, y, dataset.groups, size, rng)
+    elif rule == "paper" or test_seen is None:
         test_seen = draw_test_seen(pool, y, class_folds, seen_share, rng)
     train = np.setdiff1d(pool, test_seen)
     groups = None if dataset.groups is None else dataset.groups[train]
