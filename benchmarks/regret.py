@@ -84,6 +84,7 @@ def all_cases() -> Iterator[Case]:
     yield from (Case("handwritten letters", letters, seed=seed, n_unseen=6) for seed in range(20))
     cub = str(folder / "xlsa17" / "CUB")
     standard = str(folder / "xlsa17" / "standard_split" / "CUB")
+    yield Case("CUB res50_10crop, proposed", cub, "res50_10crop")
     for features in ("res50", "lite2", "clip_b16"):
         yield Case(f"CUB {features}, proposed", cub, features)
         yield Case(f"CUB {features}, standard", cub, features, standard)

@@ -342,7 +342,7 @@ def gamma_at_retention(scores, y, seen, share):
 
 
 def retention_rule(folds, cross_fitted, shares):
-    """r*: the middle of the retentions whose mean H over the folds is within 4 % of the best.
+    """r*: the middle of the retentions whose mean H over the folds is within 2 % of the best.
 
     ``folds`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
     """
@@ -351,7 +351,7 @@ def retention_rule(folds, cross_fitted, shares):
     for fold in folds:
         U = np.array([unseen_accuracy(*fold, gamma_at_retention(*fold, share)) for share in shares])
         H += 2 * U * S / np.maximum(U + S, 1e-300) / len(folds)
-    return shares[0.96 * H.max() <= H].mean()
+    return shares[0.98 * H.max() <= H].mean()
 
 
 # ---- splits: counts of the seen test set by trying all ---------------------------------------------------

@@ -1,7 +1,6 @@
-"""Write the table of docs/how_good.md: ``python docs/scripts/how_good.py RUN REGRET``.
+"""Write the table of docs/how_good.md: ``python docs/scripts/how_good.py REGRET``.
 
-RUN is a folder of ``unseen bench --gamma retention``, REGRET the file of ``python -m benchmarks.regret``. A run
-holds the whole seen-unseen curve and the gamma of its folds, so it also says what the paper's rule gives.
+REGRET is the file of ``python -m benchmarks.regret``: one line per fit with one choice of unseen classes.
 """
 
 from __future__ import annotations
@@ -13,118 +12,71 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
 
 from unseen._core.files import atomic_path
-from unseen.benchmark.protocol import stored_curve
 from unseen.benchmark.published import PublishedExperiment, scores
-from unseen.benchmark.results import Description, RunResult
-from unseen.benchmark.store import Store
 from unseen.methods import METHODS, describe_method
 
 PAGE = Path(__file__).parents[1] / "how_good.md"
-HEADER = """\
-| data, method | ZSL | H as trained | H calibrated | H retention | seconds | published: ZSL | H as trained | H calibrated |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
-TITLES = {"letters": "typeface letters", "handwritten letters": "handwritten letters"}
+COLUMNS = ("data, method", "ZSL", "H as trained", "H calibrated", "H retention", "seconds")
+PUBLISHED = ("published: ZSL", "H as trained", "H calibrated")
+HEADER = f"| {' | '.join([*COLUMNS, *PUBLISHED])} |\n|---|{'---:|' * 8}"
+FIGURES = ("zsl", "none_zsl", "paper", "retention", "seconds")
+# a group of the benchmark -> its title, and the column of the paper that goes with it
+GROUPS = {
+    "CUB res50, proposed": ("CUB, ResNet-50, proposed split", PublishedExperiment("CUB", "proposed")),
+    "CUB res50, standard": ("CUB, ResNet-50, standard split", PublishedExperiment("CUB", "standard")),
+    "CUB res50_10crop, proposed": ("CUB, ResNet-50, ten crops", PublishedExperiment("CUB", "proposed", 10)),
+    "CUB lite2, proposed": ("CUB, EfficientNet-Lite2, proposed split", None),
+    "CUB clip_b16, proposed": ("CUB, CLIP ViT-B/16, proposed split", None),
+    "handwritten letters": ("handwritten letters, {} random choices", None),
+    "letters": ("typeface letters, {} random choices", None),
+}
 _PLACE = re.compile(r"(<!-- table: begin -->\n).*?(<!-- table: end -->)", re.DOTALL)
+Fits = dict[str, list[list[float]]]  # the figures of every fit, by method
 
 
-class Figures(NamedTuple):
-    """What one fit gives, per class and in percent; and its wall time."""
-
-    zsl: float
-    none: float
-    paper: float
-    retention: float
-    seconds: float
-
-
-class Block(NamedTuple):
-    """One data set: its title, the fits of every method, and the paper's experiment if there is one."""
-
-    title: str
-    fits: dict[str, list[Figures]]
-    published: PublishedExperiment | None
-
-
-def from_run(result: RunResult) -> Figures:
-    """Return the figures of a benchmark run with the retention rule."""
-    validation, curve = result["validation"], stored_curve(result)
-    return Figures(
-        result["zsl"]["per_class"],
-        result["gzsl"]["none"]["H"]["per_class"],
-        curve.at(validation["gamma"][validation["best"]]).h,
-        result["gzsl"]["calibrated+lambda"]["H"]["per_class"],
-        result["seconds"]["total"],
-    )
-
-
-def blocks_of_runs(store: Store) -> Iterator[Block]:
-    """Yield a block for every experiment of a run folder."""
-    fits: dict[str, dict[str, list[Figures]]] = defaultdict(lambda: defaultdict(list))
-    for run, _ in store.runs():
-        fits[run.experiment][run.method].append(from_run(store.result(run.key)))
-    for key, description in store.experiments().items():
-        if description["gamma"] == "retention":
-            yield Block(_title(description), fits[key], _published(description))
-
-
-def _title(description: Description) -> str:
-    return description["name"].removesuffix(", gamma by retention")
-
-
-def _published(description: Description) -> PublishedExperiment | None:
-    place = description["published"]
-    return PublishedExperiment(**place) if place else None
-
-
-def blocks_of_regret(path: Path) -> Iterator[Block]:
-    """Yield a block for each kind of letters: all random choices of unseen letters together."""
-    fits: dict[str, dict[str, list[Figures]]] = defaultdict(lambda: defaultdict(list))
+def read_fits(path: Path) -> dict[str, Fits]:
+    """Return the fits of every group; the letters' fixed choice is left out, random ones say more."""
+    fits: dict[str, Fits] = defaultdict(lambda: defaultdict(list))
     for row in map(json.loads, path.read_text("utf-8").splitlines()):
-        if row["group"] in TITLES and row["seed"] is not None:
-            numbers = (row[name] for name in ("zsl", "none_zsl", "paper", "retention", "seconds"))
-            fits[row["group"]][row["method"]].append(Figures(*numbers))
-    for group, by_method in fits.items():
-        n_choices = max(map(len, by_method.values()))
-        yield Block(f"{TITLES[group]}, {n_choices} random choices of six", by_method, None)
+        if row["group"] in GROUPS and (row["group"] != "letters" or row["seed"] is not None):
+            fits[row["group"]][row["method"]].append([row[name] for name in FIGURES])
+    return fits
 
 
-def lines(block: Block) -> Iterator[str]:
+def lines(group: str, fits: Fits) -> Iterator[str]:
     """Yield the rows of one data set: the paper's methods, their average, ours."""
-    means = {name: _mean(block.fits[name]) for name in METHODS if name in block.fits}
-    paper = {name: numbers for name, numbers in means.items() if describe_method(name).in_paper}
-    yield f"| **{block.title}** | | | | | | | | |"
-    for name, numbers in paper.items():
-        yield _line(block, name, numbers)
-    yield _line(block, "average", _mean(list(paper.values())))
-    for name in means.keys() - paper.keys():
-        yield _line(block, name, means[name])
+    title, published = GROUPS[group]
+    means = {name: _mean(fits[name]) for name in METHODS if name in fits}
+    paper = [name for name in means if describe_method(name).in_paper]
+    yield f"| **{title.format(max(map(len, fits.values())))}** |{' |' * 8}"
+    means["average"] = _mean([means[name] for name in paper])
+    for name in [*paper, "average", *(name for name in means if name not in (*paper, "average"))]:
+        cells = [f"{value:.1f}" for value in means[name]] + _printed(published, name)
+        yield f"| {describe_method(name).title} | {' | '.join(cells)} |"
 
 
-def _mean(fits: Sequence[Figures]) -> Figures:
-    return Figures(*(fmean(column) for column in zip(*fits)))
+def _mean(fits: Sequence[Sequence[float]]) -> list[float]:
+    return [fmean(column) for column in zip(*fits)]
 
 
-def _line(block: Block, name: str, numbers: Figures) -> str:
-    cells = [f"{value:.1f}" for value in numbers]
-    printed = scores(block.published) if block.published else {}
-    for score in ("zsl", "none", "calibrated+lambda"):
-        found = printed.get((name, score, "per_class"))
-        cells.append(f"{found.mean:.1f}" if found else "")
-    return f"| {describe_method(name).title} | {' | '.join(cells)} |"
+def _printed(published: PublishedExperiment | None, name: str) -> list[str]:
+    found = scores(published) if published else {}
+    values = [found.get((name, score, "per_class")) for score in ("zsl", "none", "calibrated+lambda")]
+    return [f"{value.mean:.1f}" if value else "" for value in values]
 
 
-def main(run: str, regret: str) -> None:
+def main(regret: str) -> None:
     """Fill in the page."""
-    with Store(run) as store:
-        blocks = [*blocks_of_runs(store), *blocks_of_regret(Path(regret))]
-    table = "\n".join([HEADER, *(line for block in blocks for line in lines(block))])
+    fits = read_fits(Path(regret))
+    table = "\n".join(
+        [HEADER, *(line for name in GROUPS if name in fits for line in lines(name, fits[name]))]
+    )
     text = _PLACE.sub(lambda found: f"{found[1]}\n{table}\n\n{found[2]}", PAGE.read_text("utf-8"))
     with atomic_path(PAGE) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])

@@ -27,7 +27,7 @@ from unseen.metrics import class_weights, harmonic_mean
 from unseen.selection.evaluation import Fold, Trial
 
 SHARES = np.linspace(1, 0, 1001)  # the retentions that are compared
-NEAR = 0.04  # a harmonic mean within this share of the best one counts as equally good
+NEAR = 0.02  # a harmonic mean within this share of the best one counts as equally good
 
 
 def unseen_at_retention(trial: Trial, shares: FloatArray = SHARES, weights: str = "per-class") -> FloatArray:
@@ -55,7 +55,7 @@ def choose_retention(unseen: FloatArray, seen_alone: float, goal: Goal | None = 
         Expected accuracy on seen samples without unseen candidates, in percent.
     goal : Goal, optional
         What is best; the mean harmonic mean by default. Its maximum is flat and noisy: the middle of all
-        retentions within 4 % of it is taken.
+        retentions within 2 % of it is taken.
     """
     goal = goal or Goal()
     seen = SHARES * seen_alone
