@@ -138,10 +138,73 @@ def seen_unseen_auroc(flips: FloatArray, is_seen: BoolArray) -> float:
     >>> seen_unseen_auroc(np.array([3.0, 1.0, 1.0, 0.0]), np.array([True, True, False, False]))
     0.875
     """
-    seen, unseen = flips[is_seen], np.sort(flips[~is_seen])
-    # AUROC = P(d_seen > d_unseen) + P(d_seen = d_unseen) / 2
-    smaller = (unseen.searchsorted(seen, "left") + unseen.searchsorted(seen, "right")) / 2
-    return float(smaller.mean() / len(unseen))
+    return auroc(flips[is_seen], flips[~is_seen])
+
+
+def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
+    """Return the probability (0 to 1) that a positive is larger than a negative; ties count one half.
+
+    Examples
+    --------
+    >>> auroc([3.0, 1.0], [1.0, 0.0])
+    0.875
+    """
+    smaller = np.sort(np.asarray(negative))
+    larger = np.asarray(positive)
+    # AUROC = P(positive > negative) + P(positive = negative) / 2
+    below = (smaller.searchsorted(larger, "left") + smaller.searchsorted(larger, "right")) / 2
+    return float(below.mean() / len(smaller))
+
+
+def false_positive_rate(positive: ArrayLike, negative: ArrayLike, share: float = 0.95) -> float:
+    """Return the share of negatives (0 to 1) above the threshold that this share of positives reaches.
+
+    Examples
+    --------
+    >>> false_positive_rate([3.0, 2.0, 1.0, 0.0], [2.5, 0.5], share=0.75)
+    0.5
+    """
+    return float(np.mean(np.asarray(negative) >= np.quantile(positive, 1 - share, method="lower")))
+
+
+def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> Reliability:
+    """Return how sure and how right answers are, in equal bins of their confidence.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n_samples,)
+        Probability of each answer, 0 to 1.
+    right : array-like of bool, shape (n_samples,)
+    bins : int
+
+    Examples
+    --------
+    >>> found = reliability([0.9, 0.9, 0.9, 0.9], [True, True, True, False])
+    >>> round(found.ece, 2)  # 90 % sure, 75 % right
+    0.15
+    """
+    p, r = np.asarray(confidence, dtype=np.float64), np.asarray(right)
+    place = np.minimum((p * bins).astype(np.intp), bins - 1)
+    count = np.bincount(place, minlength=bins)
+    filled = np.maximum(count, 1)
+    return Reliability(
+        count, np.bincount(place, p, bins) / filled, np.bincount(place, r, bins) / filled
+    )
+
+
+class Reliability(NamedTuple):
+    """Answers in bins of their confidence: how many, how sure, how right (0 to 1; 0 in an empty bin)."""
+
+    count: NDArray[np.intp]  # (bins,)
+    confidence: FloatArray  # (bins,)
+    accuracy: FloatArray  # (bins,)
+
+    @property
+    def ece(self) -> float:
+        """The expected calibration error, 0 to 1."""
+        # ECE = sum_b n_b / n |accuracy_b - confidence_b|
+        gap = np.abs(self.accuracy - self.confidence)
+        return float(self.count @ gap / max(self.count.sum(), 1))
 
 
 def gzsl_accuracies(

@@ -22,6 +22,7 @@ from unseen.calibration.curve import SeenUnseenCurve
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
 from unseen.models.card import Card
+from unseen.selection.rejection import FITS, RATES, Rejection
 from unseen.selection.search import GZSLClassifierCV, HeldOut
 
 FORMAT = "unseen model"
@@ -38,6 +39,8 @@ ADDED = {
     "retention_zsl_": float("nan"),
     "kappa_": KAPPA,
     "sample_bias_": 0.0,
+    "temperature_": 1.0,
+    "temperature_ratio_": 1.0,
 }
 
 
@@ -281,6 +284,8 @@ def _selection_state(model: GZSLClassifierCV) -> tuple[State, Tensors]:
     chosen |= {"gamma": model.gamma, "weights": model.weights}
     chosen |= {"ausuc": model.curve_.ausuc, "resolution": model.curve_.resolution}
     chosen |= {name: getattr(model, name) for name in ADDED}
+    if model.rejection_ is not None:
+        chosen["rejection_"] = _plain(vars(model.rejection_), "rejection_")
     chosen["cv_results_"] = _plain(model.cv_results_, "cv_results_")
     curve = {f"curve/{name}": getattr(model.curve_, name) for name in CURVE}
     return {**state, "selection": chosen}, tensors | curve
@@ -299,6 +304,7 @@ def _restore_selection(
         setattr(model, name, chosen[name])
     for name, missing in ADDED.items():
         setattr(model, name, chosen.get(name, missing))
+    model.rejection_ = _restore_rejection(chosen.get("rejection_"))
     model.held_out_ = HeldOut()
     model.seen_ = estimator.seen_
     results = chosen["cv_results_"].items()
@@ -307,3 +313,13 @@ def _restore_selection(
     resolution = chosen.get("resolution", 0.0)  # files of release 0.1 have none
     model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"], resolution=resolution)
     return model
+
+
+def _restore_rejection(chosen: State | None) -> Rejection | None:
+    """Return how unknown classes are told; None for the files of earlier releases, which do not say."""
+    if chosen is None:
+        return None
+    shares, thresholds = (np.array(chosen[name], dtype=np.float64) for name in ("shares", "thresholds"))
+    if chosen["score"] not in FITS or not shares.shape == thresholds.shape == RATES.shape:
+        raise ValueError("the thresholds of rejection are not complete")
+    return Rejection(chosen["score"], dict(chosen["auroc"]), shares, thresholds)

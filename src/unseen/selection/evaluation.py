@@ -21,6 +21,8 @@ from unseen.errors import UnseenError
 
 Fold = tuple[IndexArray, IndexArray]  # (train, validation) indices
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
+KEPT = 2**17  # scores that are kept of a trial, half a megabyte
+FEWEST = 32  # samples that are kept of a trial, however many classes there are
 
 
 @runtime_checkable
@@ -61,6 +63,32 @@ class Samples:
 
 
 @dataclass(frozen=True, eq=False)
+class Kept:
+    """Some held-out samples with the scores of all classes: what temperature and rejection need."""
+
+    scores: FloatArray  # (samples, classes)
+    y: IndexArray  # (samples,), index of the class
+    seen: BoolArray  # (classes,)
+
+    @classmethod
+    def draw(cls, model: Any, X: Any, y: IndexArray, labels: LabelArray, seen: BoolArray) -> Self:
+        """Score some rows of X, drawn at random: as many as give about ``KEPT`` scores."""
+        n = min(len(y), max(FEWEST, KEPT // len(labels)))
+        rows = np.sort(np.random.default_rng(0).permutation(len(y))[:n])
+        scores = class_scores(model, read_rows(choose_rows(X, rows), slice(None)))
+        return cls(scores[:, _columns_of(model, labels)].astype(np.float32), y[rows], seen)
+
+    @property
+    def of_seen(self) -> BoolArray:
+        """Which samples belong to seen classes, (samples,)."""
+        return np.asarray(self.seen[self.y])
+
+    def calibrated(self, gamma: float) -> Self:
+        """Return the same samples with gamma subtracted from the scores of the seen classes."""
+        return type(self)(self.scores.astype(np.float64) - gamma * self.seen, self.y, self.seen)
+
+
+@dataclass(frozen=True, eq=False)
 class Trial:
     """How held-out samples fare with one model, at every gamma.
 
@@ -72,19 +100,22 @@ class Trial:
     seen: BoolArray  # (classes,)
     right: BoolArray  # (samples,), the best class of the sample's own kind is its class
     flips: FloatArray  # (samples,), the gamma up to which it is predicted as a seen class
+    kept: tuple[Kept, ...] = ()  # some of the samples with all of their scores
 
     @classmethod
-    def from_maxima(cls, maxima: ScoreMaxima, y: IndexArray, seen: BoolArray) -> Self:
+    def from_maxima(
+        cls, maxima: ScoreMaxima, y: IndexArray, seen: BoolArray, kept: tuple[Kept, ...] = ()
+    ) -> Self:
         """Keep what calibration needs of the maxima."""
         right = np.where(seen[y], maxima.argmax_seen, maxima.argmax_unseen) == y
-        return cls(y, seen, right, maxima.flips)
+        return cls(y, seen, right, maxima.flips, kept)
 
     @classmethod
     def concatenate(cls, trials: Sequence[Self]) -> Self:
         """Join the trials of disjoint samples for the same classes."""
         columns = (np.concatenate([getattr(t, name) for t in trials]) for name in ("y", "right", "flips"))
         y, right, flips = columns
-        return cls(y, trials[0].seen, right, flips)
+        return cls(y, trials[0].seen, right, flips, tuple(kept for trial in trials for kept in trial.kept))
 
     def correct(self, gamma: float) -> BoolArray:
         """Return which samples are predicted right at one gamma, (samples,)."""
@@ -172,7 +203,8 @@ def run_fold(
     for model in fit_each(estimator, train, params):
         maxima = score_maxima(model, validation.X, labels, seen)
         curve = SeenUnseenCurve.from_maxima(maxima, index, seen, weights)
-        found.append((curve, Trial.from_maxima(maxima, index, seen)))
+        kept = Kept.draw(model, validation.X, index, labels, seen)
+        found.append((curve, Trial.from_maxima(maxima, index, seen, (kept,))))
     return found
 
 
@@ -220,6 +252,8 @@ def hold_out_part(
             last_step(model)._set_samples(shots[number])
         labels = np.asarray(model.classes_)
         seen = np.isin(labels, samples.y)
+        index = label_positions(held.y, labels)
         maxima = score_maxima(model, held.X, labels, seen)
-        trials.append(Trial.from_maxima(maxima, label_positions(held.y, labels), seen))
+        kept = Kept.draw(model, held.X, index, labels, seen)
+        trials.append(Trial.from_maxima(maxima, index, seen, (kept,)))
     return trials

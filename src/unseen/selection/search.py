@@ -30,6 +30,7 @@ from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
 from unseen.selection.evaluation import (
     Fold,
+    Kept,
     Params,
     Samples,
     Trial,
@@ -47,6 +48,8 @@ from unseen.selection.gamma import (
     seen_alone,
     unseen_at_retention,
 )
+from unseen.selection.rejection import UNKNOWN, Rejection, carry_thresholds, choose_rejection
+from unseen.selection.temperature import carry_temperature, choose_temperature
 
 RULES = ("retention", "paper")
 N_PARTS = 5  # a cross-fitted model trains on all samples but one part of five
@@ -117,6 +120,15 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     sample_bias_ : float
         What is subtracted from the scores of a new class with many samples; with n samples
         ``n / (kappa + n)`` of it. Chosen with ``kappa_``; 0 otherwise.
+    temperature_ : float
+        The calibrated scores are divided by it before ``predict_proba`` takes their softmax. Chosen on held-out
+        samples, so that answers are as sure as they are right.
+    temperature_ratio_ : float
+        The temperature of held-out samples of seen and of held-out classes, relative to that of the seen ones
+        alone; 1 with the paper's rule, which takes the temperature of the folds as it is.
+    rejection_ : Rejection
+        How ``predict(X, reject=...)`` tells samples of no described class, and the AUROC that each way to tell
+        them had on the folds.
     curve_ : SeenUnseenCurve
         Mean validation curve of ``best_params_``.
     cv_results_ : dict of lists and arrays
@@ -156,6 +168,9 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     retention_zsl_: float
     kappa_: float
     sample_bias_: float
+    temperature_: float
+    temperature_ratio_: float
+    rejection_: Rejection | None
     held_out_: HeldOut
 
     def __init__(
@@ -225,6 +240,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Retrain on everything and calibrate."""
         self._retrain(samples)
         self._choose_gamma(samples)
+        self._choose_confidence()
         few = self._simulate_shots(samples) if self.gamma == "retention" else FewShots()
         self.kappa_, self.sample_bias_ = few.kappa, few.bias
         return self
@@ -314,6 +330,29 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Take the gammas at which the cross-fitted samples retain what was chosen."""
         self.gamma_ = gamma_at_retention(trials[0], self.retention_, self.weights)
         self.gamma_zsl_ = gamma_at_retention(trials[-1], self.retention_zsl_, self.weights)
+
+    def _choose_confidence(self) -> None:
+        """Choose temperature and rejection by the held-out samples that have chosen gamma."""
+        folds, cross_fitted = self._held_out_folds(), self._held_out_samples()
+        chosen = choose_temperature(folds, cross_fitted)
+        self.temperature_, self.temperature_ratio_ = chosen.value, chosen.ratio
+        self.rejection_ = choose_rejection(folds, cross_fitted, self.temperature_)
+
+    def _held_out_folds(self) -> list[Kept]:
+        """Return calibrated samples of the folds and rehearsals, at the retention of the final model."""
+        paper = self.gamma_rule_ == "paper"
+        return [
+            kept.calibrated(
+                self.gamma_ if paper else gamma_at_retention(trial, self.retention_, self.weights)
+            )
+            for trial in self.held_out_.folds
+            for kept in trial.kept
+        ]
+
+    def _held_out_samples(self) -> list[Kept]:
+        """Return calibrated samples of the seen classes, cross-fitted; [] with the paper's rule."""
+        trial = self.held_out_.cross_fitted
+        return [] if trial is None else [kept.calibrated(self.gamma_) for kept in trial.kept]
 
     def cross_fit(
         self,
@@ -412,6 +451,10 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             raise UnseenError("This model file is older than recalibration. Fit the model again.")
         self._set_gamma(self.cross_fit(X, y, groups=groups, sample_weight=sample_weight))
         self.gamma_rule_ = "retention"
+        if self.rejection_ is not None:
+            held_out = self._held_out_samples()
+            self.temperature_ = carry_temperature(self.temperature_ratio_, held_out).value
+            self.rejection_ = carry_thresholds(self.rejection_, held_out, self.temperature_)
         return self
 
     # ---- prediction ------------------------------------------------------------------------------
@@ -453,19 +496,46 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         return self.similarity(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the softmax of the calibrated scores, (n_samples, n_classes)."""
-        return np.asarray(softmax(self.similarity(X), axis=1))
+        """Return the probability of every class, (n_samples, n_classes).
 
-    def predict(self, X: Any, candidates: ArrayLike | None = None) -> LabelArray:
-        """Return the best class of every sample after calibration, among ``candidates`` or all classes."""
+        It is the softmax of the calibrated scores over ``temperature_``.
+        """
+        return np.asarray(softmax(self.similarity(X) / self.temperature_, axis=1))
+
+    def predict(
+        self, X: Any, candidates: ArrayLike | None = None, *, reject: float | None = None
+    ) -> LabelArray:
+        """Return the best class of every sample after calibration.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        candidates : array-like of class labels, optional
+            The classes to choose from; by default all.
+        reject : float, optional
+            Answer ``"unknown"`` where a sample fits its best class worse than this share of samples of known
+            classes does: 0.05 keeps 95 % of them. Where labels are not text, the answers are objects.
+        """
         check_is_fitted(self, "gamma_")
         X = _indexable(X)
         columns = candidate_columns(self.classes_, candidates)
-        best = np.empty(n_rows(X), dtype=np.intp)
+        threshold = -np.inf if reject is None else self.threshold(reject)
+        best, fits = np.empty(n_rows(X), dtype=np.intp), np.ones(n_rows(X), dtype=bool)
         for block in score_blocks(len(best), len(self.classes_)):
-            best[block] = self.similarity(read_rows(X, block))[:, columns].argmax(axis=1)
+            scores = self.similarity(read_rows(X, block))[:, columns]
+            best[block] = scores.argmax(axis=1)
+            if self.rejection_ is not None and reject is not None:
+                fits[block] = self.rejection_.fit_of(scores, self.temperature_) >= threshold
         labels: LabelArray = self.classes_[columns[best]]
-        return labels
+        return labels if reject is None else with_unknown(labels, fits)
+
+    def threshold(self, reject: float) -> float:
+        """Return the threshold below which a sample is unknown, see ``predict``."""
+        if self.rejection_ is None:
+            raise UnseenError("This model file is older than rejection. Fit the model again.")
+        if np.isin(UNKNOWN, self.classes_.astype(str)):
+            raise UnseenError(f"A class is called {UNKNOWN!r}, the answer for none of the classes. Rename it.")
+        return self.rejection_.threshold(reject)
 
     def add_classes(
         self,
@@ -496,6 +566,16 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def __repr__(self) -> str:
         folds = {"cv": f"{len(self.cv)} folds"} if isinstance(self.cv, list | tuple) else {}
         return one_line_repr(self, **folds)
+
+
+def with_unknown(labels: LabelArray, fits: BoolArray) -> LabelArray:
+    """Return the labels with ``"unknown"`` in place of those that do not fit.
+
+    >>> with_unknown(np.array([3, 4]), np.array([True, False]))
+    array([3, 'unknown'], dtype=object)
+    """
+    answers = labels if labels.dtype.kind == "U" else labels.astype(object)
+    return np.where(fits, answers, np.array(UNKNOWN, dtype=answers.dtype.kind))
 
 
 # ---- what the user passes ----------------------------------------------------------------------------
