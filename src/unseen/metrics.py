@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -164,7 +165,9 @@ def false_positive_rate(positive: ArrayLike, negative: ArrayLike, share: float =
     >>> false_positive_rate([3.0, 2.0, 1.0, 0.0], [2.5, 0.5], share=0.75)
     0.5
     """
-    return float(np.mean(np.asarray(negative) >= np.quantile(positive, 1 - share, method="lower")))
+    return float(
+        np.mean(np.asarray(negative) >= np.quantile(np.asarray(positive), 1 - share, method="lower"))
+    )
 
 
 def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> Reliability:
@@ -187,15 +190,14 @@ def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> Reli
     place = np.minimum((p * bins).astype(np.intp), bins - 1)
     count = np.bincount(place, minlength=bins)
     filled = np.maximum(count, 1)
-    return Reliability(
-        count, np.bincount(place, p, bins) / filled, np.bincount(place, r, bins) / filled
-    )
+    return Reliability(count, np.bincount(place, p, bins) / filled, np.bincount(place, r, bins) / filled)
 
 
-class Reliability(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Reliability:
     """Answers in bins of their confidence: how many, how sure, how right (0 to 1; 0 in an empty bin)."""
 
-    count: NDArray[np.intp]  # (bins,)
+    samples: NDArray[np.intp]  # (bins,)
     confidence: FloatArray  # (bins,)
     accuracy: FloatArray  # (bins,)
 
@@ -204,7 +206,7 @@ class Reliability(NamedTuple):
         """The expected calibration error, 0 to 1."""
         # ECE = sum_b n_b / n |accuracy_b - confidence_b|
         gap = np.abs(self.accuracy - self.confidence)
-        return float(self.count @ gap / max(self.count.sum(), 1))
+        return float(self.samples @ gap / max(self.samples.sum(), 1))
 
 
 def gzsl_accuracies(

@@ -118,6 +118,8 @@ def _recalibrate(model: Model, source: str, features: str, card: Mapping[str, An
     model.recalibrate(choose_rows(data.X, samples), names[samples], groups=groups)
     click.echo(f"gamma is {model.gamma_:.4g} now, chosen on {len(samples)} samples", err=True)
     changed: dict[str, Any] = {"gamma": model.gamma_, "gamma_rule": model.gamma_rule_}
+    if "confidence" in card:
+        changed["confidence"] = {**card["confidence"], "temperature": model.temperature_}
     if "expected" in card:
         expected = expect_recalibrated(model, Card.from_json(card).expected)
         changed["expected"] = asdict(expected)

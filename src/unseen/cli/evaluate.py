@@ -21,7 +21,8 @@ def command(model: Path, data: str, features: str, split_dir: Path | None, as_js
 
     DATA is a .npz file with X and y, a folder with features.npy and labels.csv, an xlsa17 folder, letters,
     digits or synthetic. If it has a seen test set, its test samples are used; otherwise all samples. Classes
-    are matched by name, and the model predicts among all of its classes.
+    are matched by name, and the model predicts among all of its classes. For samples of other classes it is
+    measured how well they are told as unknown.
     """
     from unseen.models.evaluation import evaluate, evaluation_data, format_evaluation
     from unseen.models.io import load, read_card

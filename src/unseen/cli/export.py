@@ -20,10 +20,17 @@ ENDINGS = {"onnx": ".onnx", "npz": ".layer.npz"}
 )
 @options.backbone("Image network to put in front of the classifier (onnx only).")
 @options.variant
+@click.option("--softmax", is_flag=True, help="Add the output probabilities (onnx only).")
 @options.out("File to write. [default: MODEL with the ending .onnx or .layer.npz]")
 @options.force
 def command(
-    model: Path, kind: str, backbone: str | None, variant: str | None, out: Path | None, force: bool
+    model: Path,
+    kind: str,
+    backbone: str | None,
+    variant: str | None,
+    softmax: bool,
+    out: Path | None,
+    force: bool,
 ) -> None:
     """Write a model as one linear layer that needs nothing of this package.
 
@@ -36,9 +43,12 @@ def command(
           metadata hold as JSON under "classes".
           With --backbone the input is pixels, as the network takes
           them: one file from images to classes.
-    npz   coef, intercept, classes, seen, normalize
+          With --softmax there is a third output, probabilities
+          (batch, classes).
+    npz   coef, intercept, classes, seen, normalize, temperature
           scores = X @ coef.T + intercept; scale the rows of X to
-          unit length first if normalize is "l2".
+          unit length first if normalize is "l2". Probabilities are
+          softmax(scores / temperature).
     """  # noqa: D301 (click reads the backspace)
     from unseen.models.export import export
     from unseen.models.io import load
@@ -47,9 +57,11 @@ def command(
     check_output(target, inputs=[model, backbone], force=force)
     if backbone and kind != "onnx":
         raise click.UsageError("--backbone needs --format onnx.")
+    if softmax and kind != "onnx":
+        raise click.UsageError("--softmax needs --format onnx.")
     fitted = load(model)
     network = options.open_backbone(backbone, variant) if backbone else None
-    export(fitted, target, kind, backbone=network)
+    export(fitted, target, kind, backbone=network, softmax=softmax)
     n_classes, width = fitted.coef_.shape
     what = f"{network.file.name} and one layer" if network else "one layer"
     click.echo(f"wrote {target}: {what}, {width} features to {n_classes} classes", err=True)

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 @click.option(
     "--top", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Classes per sample."
 )
+@click.option(
+    "--reject",
+    type=float,
+    metavar="SHARE",
+    help="Answer unknown where a sample fits worse than this share of known ones, such as 0.05.",
+)
 @options.out("FILE.csv or FILE.parquet. [default: CSV on standard output]")
 @options.features
 @options.quiet
@@ -39,6 +45,7 @@ def command(
     backbone: str | None,
     variant: str | None,
     top: int,
+    reject: float | None,
     out: Path | None,
     features: str,
     quiet: bool,
@@ -48,8 +55,8 @@ def command(
 
     FEATURES is a .npy file, a .npz file with X, or a data set; files larger than memory are streamed. They
     must come from the encoder that the model was fitted with. IMAGES is a folder, or a list file (.txt) with
-    one path per line. Each sample gets its best classes with their scores, and whether they are seen or
-    unseen.
+    one path per line. Each sample gets its best classes with their scores and probabilities, and whether they
+    are seen or unseen. With --reject, class and kind are unknown for a sample of no described class.
     """
     from unseen._core.progress import progress
     from unseen.models.io import load, read_card
@@ -68,9 +75,10 @@ def command(
                     advance(len(table["kind"]), "")
                     yield table
 
-            _write(counted(predict_tables(fitted, opened, top)), out)
+            _write(counted(predict_tables(fitted, opened, top, reject)), out)
     if not quiet:
         summary = ", ".join(f"{kinds[kind]} as {kind} classes" for kind in ("seen", "unseen"))
+        summary += f", {kinds['unknown']} unknown" if reject is not None else ""
         click.echo(f"{n} samples: {summary}" + (f"; wrote {out}" if out else ""), err=True)
 
 

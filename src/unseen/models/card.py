@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from unseen._core.blocks import FloatArray, IndexArray
-from unseen.metrics import harmonic_mean
-from unseen.selection.evaluation import Trial
+from unseen.metrics import Reliability, harmonic_mean, reliability
+from unseen.selection.evaluation import Kept, Trial
 from unseen.selection.gamma import gamma_at_retention, retention_at
 from unseen.selection.search import N_PARTS, GZSLClassifierCV
+from unseen.selection.temperature import below_best, confidence, in_units
 
 REPLICATES = 2000
 CONFIDENCE = 95  # percent
@@ -53,6 +54,7 @@ class Card:
     compared: Mapping[str, float]  # mean validation H of every method that was tried
     expected: Expected
     written_by: str
+    confidence: Mapping[str, Any] | None = None  # temperature, rejection, and how good both were
     encoder: Mapping[str, object] | None = None  # which image encoder made the features
     text_encoder: Mapping[str, object] | None = None  # which text encoder made the prototypes
     shots: Mapping[str, int] | None = None  # samples of classes that were added later
@@ -112,6 +114,40 @@ def expect_recalibrated(model: GZSLClassifierCV, expected: Expected, random_stat
     samples = {**expected.samples, "seen": answers.total}
     samples["H"] = samples["seen"] + samples["unseen"]
     return Expected(expected.unseen, seen, (H[0], H[1], H[2]), samples)
+
+
+def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
+    """Return temperature and score of rejection, and how good both were on held-out samples.
+
+    ``ece`` is the expected calibration error: for ``seen`` of samples of seen classes, held out in turn among
+    all present classes, for ``unseen`` of held-out classes. ``auroc`` is that of telling samples of classes
+    that were left out of the candidates.
+    """
+    assert model.rejection_ is not None
+    folds, cross_fitted = model._held_out_folds(), model._held_out_samples()
+    if model.gamma_rule_ == "paper":  # the temperature of the folds
+        temperature, cross_fitted = model.temperature_, folds
+    else:
+        temperature, folds = model.temperature_ratio_, [in_units(kept) for kept in folds]
+    unseen = _reliability(folds, temperature, of_seen=False)
+    seen = _reliability(cross_fitted, model.temperature_, of_seen=True)
+    return {
+        "temperature": model.temperature_,
+        "ece": {"unseen": round(unseen.ece, 4), "seen": round(seen.ece, 4)},
+        "samples": {"unseen": int(unseen.samples.sum()), "seen": int(seen.samples.sum())},
+        "reject": model.rejection_.score,
+        "auroc": {name: round(value, 4) for name, value in model.rejection_.auroc.items()},
+    }
+
+
+def _reliability(held_out: Sequence[Kept], temperature: float, *, of_seen: bool) -> Reliability:
+    """Return how sure and how right the answers for samples of the seen or of the unseen classes are."""
+    sure, right = [], []
+    for kept in held_out:
+        rows = kept.of_seen == of_seen
+        sure.append(confidence(below_best(kept.scores[rows]), temperature))
+        right.append(kept.scores[rows].argmax(axis=1) == kept.y[rows])
+    return reliability(np.concatenate(sure), np.concatenate(right))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +243,7 @@ def format_card(card: Card) -> str:
         value, low, high = getattr(card.expected, kind)
         n = card.expected.samples[kind]
         facts[words] = f"{value:5.1f} %  ({low:.1f} to {high:.1f}; {n} held-out samples)"
+    facts |= _confidence(card.confidence) if card.confidence else {}
     lines = [f"{name:<17} {value}" for name, value in facts.items()]
     note = "Expected accuracies are per class, with 95 % intervals for a test set of this size."
     return "\n".join([*lines, note])
@@ -218,6 +255,16 @@ def _comparison(card: Card) -> dict[str, str]:
         return {}
     ranked = sorted(card.compared.items(), key=lambda item: -item[1])
     return {"compared": ", ".join(f"{name} {h:.1f}" for name, h in ranked) + " (validation H)"}
+
+
+def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
+    ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in facts["ece"].items())
+    best = facts["auroc"].get(facts["reject"])
+    told = f" (AUROC {best:.2f}, held-out classes as unknown)" if best is not None else ""
+    return {
+        "probabilities": f"temperature {facts['temperature']:.4g} (calibration error on held-out: {ece})",
+        "none of these": f"told by the score {facts['reject']}{told}",
+    }
 
 
 def _names(names: Sequence[str], most: int = 6) -> str:

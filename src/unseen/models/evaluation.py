@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from unseen._core.blocks import BoolArray, IndexArray
-from unseen._core.labels import label_positions
+from unseen._core.labels import LabelArray, distinct_labels, label_positions
 from unseen._core.rows import choose_rows
 from unseen.datasets import ZeroShotDataset, load
 from unseen.datasets.features import check_same_encoder
 from unseen.errors import UnseenError
-from unseen.metrics import accuracy, harmonic_mean
+from unseen.metrics import accuracy, auroc, false_positive_rate, harmonic_mean
 from unseen.models.io import Model
 from unseen.models.prediction import check_width
+from unseen.selection.rejection import Rejection
+from unseen.selection.search import GZSLClassifierCV
 
 HARDEST = 10  # classes whose confusions are shown
+REJECT = 0.05  # share of known samples that the threshold for unknown ones gives up
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,18 @@ class ClassResult:
 
 
 @dataclass(frozen=True)
+class Unknown:
+    """How well samples of classes that the model does not know are told from the others."""
+
+    classes: tuple[str, ...]
+    samples: int
+    auroc: float  # 0 to 1
+    fpr95: float  # 0 to 1, unknown samples above the threshold that 95 % of the known ones reach
+    rejected: float  # percent of the unknown samples that predict(X, reject=0.05) rejects
+    rejected_known: float  # percent of the known samples, expected 5
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """What ``evaluate`` found; None for an accuracy that has no samples."""
 
@@ -51,6 +66,7 @@ class Evaluation:
     harmonic: Accuracy | None
     classes: tuple[ClassResult, ...]  # those with samples, in the order of the model
     notes: tuple[str, ...] = ()
+    unknown: Unknown | None = None  # where labels are outside of the model
 
     def hardest(self, most: int = HARDEST) -> list[ClassResult]:
         """Return the classes with the lowest accuracies, without those that are always right."""
@@ -78,6 +94,11 @@ class Evaluation:
                 {"class": r.name, "kind": r.kind, "accuracy": r.accuracy, "taken_for": dict(r.taken_for)}
                 for r in self.hardest()
             ],
+            **(
+                {"unknown": {**vars(self.unknown), "classes": list(self.unknown.classes)}}
+                if self.unknown
+                else {}
+            ),
             "notes": list(self.notes),
         }
 
@@ -101,7 +122,8 @@ def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None
     ----------
     model : fitted method or fitted GZSLClassifierCV
     data : ZeroShotDataset
-        With features and labels; its classes must be classes of the model.
+        With features and labels. Samples of classes that the model does not know count as unknown: the
+        result says how well the model tells them. It needs a GZSLClassifierCV for that.
     card : mapping, optional
         The model's card: with it, a note tells that the model may have been trained on this data.
 
@@ -121,6 +143,11 @@ def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None
     if not len(rows):
         raise UnseenError(f"{data.name} holds no samples.")
     classes = np.asarray(model.classes_).astype(str)
+    outside = ~np.isin(names[rows], classes)
+    unknown = None
+    if outside.any() and not outside.all() and isinstance(model, GZSLClassifierCV) and model.rejection_:
+        unknown = _tell_unknown(model, model.rejection_, data.X, names, rows, outside)
+        rows = rows[~outside]
     y = label_positions(names[rows], classes, data.name, "the model does not know (unseen add-class adds it)")
     predicted = label_positions(
         np.asarray(model.predict(choose_rows(data.X, rows))).astype(str), classes, "the model"
@@ -134,6 +161,29 @@ def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None
         harmonic=_harmonic(unseen, seen),
         classes=tuple(_class_results(y, predicted, classes.tolist(), model.seen_)),
         notes=tuple(_notes(data, card or {})),
+        unknown=unknown,
+    )
+
+
+def _tell_unknown(
+    model: GZSLClassifierCV,
+    rejection: Rejection,
+    X: Any,
+    names: LabelArray,
+    rows: IndexArray,
+    outside: BoolArray,
+) -> Unknown:
+    """Return how well the samples outside of the model, (rows,) bool, are told from the others."""
+    familiar = model.familiarity(choose_rows(X, rows))
+    known, unknown = familiar[~outside], familiar[outside]
+    threshold = rejection.threshold(REJECT)
+    return Unknown(
+        classes=tuple(distinct_labels(names[rows[outside]]).tolist()),
+        samples=int(outside.sum()),
+        auroc=auroc(known, unknown),
+        fpr95=false_positive_rate(known, unknown, 1 - REJECT),
+        rejected=float(100 * np.mean(unknown < threshold)),
+        rejected_known=float(100 * np.mean(known < threshold)),
     )
 
 
@@ -205,10 +255,22 @@ def format_evaluation(found: Evaluation) -> str:
         f"{'':<17} {'per class':>11} {'per sample':>11}",
         *(f"{name:<17} {_percent(value)}" for name, value in numbers.items()),
     ]
+    lines += _unknown_lines(found.unknown) if found.unknown else []
     hardest = found.hardest()
     if hardest:
         lines += ["", "Hardest classes", *(_class_line(result) for result in hardest)]
     return "\n".join(lines)
+
+
+def _unknown_lines(unknown: Unknown) -> list[str]:
+    names = ", ".join(unknown.classes[:6]) + (", ..." if len(unknown.classes) > 6 else "")
+    return [
+        "",
+        f"{unknown.samples} samples of {len(unknown.classes)} classes that the model does not know: {names}",
+        f"AUROC             {unknown.auroc:.3f}, false positive rate at 95 %: {unknown.fpr95:.3f}",
+        f"--reject {REJECT:<8} rejects {unknown.rejected:.1f} % of them and "
+        f"{unknown.rejected_known:.1f} % of the others",
+    ]
 
 
 def _n_classes(found: Evaluation, kind: str) -> int:

@@ -36,6 +36,7 @@ class LinearLayer:
     normalize: str | None
     scale: FloatArray | None = None  # (features,)
     offset: FloatArray | None = None  # (features,)
+    temperature: float = 1.0  # probabilities are softmax(scores / temperature)
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -55,12 +56,14 @@ class LinearLayer:
         if normalize is None and scale is not None:
             # (x a + b) . c + d = x . (a c) + b . c + d
             coef, intercept, scale, offset = coef * scale, intercept + coef @ offset, None, None
-        return cls(coef, intercept, np.asarray(selection.classes_), seen, normalize, scale, offset)
+        temperature = float(getattr(selection, "temperature_", 1.0))
+        classes = np.asarray(selection.classes_)
+        return cls(coef, intercept, classes, seen, normalize, scale, offset, temperature)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of an ``.npz``; scale and offset only where a pipeline has some."""
         found = {"coef": self.coef, "intercept": self.intercept, "classes": self.classes, "seen": self.seen}
-        found |= {"normalize": np.array(self.normalize or "")}
+        found |= {"normalize": np.array(self.normalize or ""), "temperature": np.array(self.temperature)}
         if self.scale is not None and self.offset is not None:
             found |= {"scale": self.scale, "offset": self.offset}
         return found
@@ -107,7 +110,12 @@ class ImageNetwork(Protocol):
 
 
 def export(
-    model: Any, path: str | PathLike[str], format: str, *, backbone: ImageNetwork | None = None
+    model: Any,
+    path: str | PathLike[str],
+    format: str,
+    *,
+    backbone: ImageNetwork | None = None,
+    softmax: bool = False,
 ) -> None:
     """Write the calibrated classifier as a layer that does not need this package.
 
@@ -119,11 +127,13 @@ def export(
     format : {"onnx", "npz"}
         ``onnx``: input ``features`` (batch, features), outputs ``scores`` (batch, classes) and ``label``
         (batch,), the position in the class names, which are in the metadata under ``classes`` as JSON.
-        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen`` and ``normalize`` ("l2" or ""); for
-        some pipelines also ``scale`` and ``offset``, to be applied first.
+        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen``, ``temperature`` and ``normalize``
+        ("l2" or ""); for some pipelines also ``scale`` and ``offset``, to be applied first.
     backbone : Backbone, optional
         The image network that computes the features. One ONNX file then holds both: input ``pixels``, as
         the network takes them, and the same outputs.
+    softmax : bool, default=False
+        For ``onnx``: a third output ``probabilities`` (batch, classes), as ``predict_proba`` gives them.
 
     Examples
     --------
@@ -133,24 +143,24 @@ def export(
     >>> path = Path(tempfile.mkdtemp()) / "layer.npz"
     >>> export(model, path, "npz")
     >>> sorted(np.load(path))
-    ['classes', 'coef', 'intercept', 'normalize', 'seen']
+    ['classes', 'coef', 'intercept', 'normalize', 'seen', 'temperature']
     """
     if format not in FORMATS:
         raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(FORMATS)}.")
     layer = LinearLayer.of(model)
     if format == "onnx":
-        _write_onnx(layer, Path(path), backbone)
-    elif backbone is not None:
-        raise UnseenError("A backbone can only be exported with format='onnx'.")
+        _write_onnx(layer, Path(path), backbone, softmax)
+    elif backbone is not None or softmax:
+        raise UnseenError("A backbone or a softmax can only be exported with format='onnx'.")
     else:
         write_npz(path, **layer.arrays())
 
 
-def _write_onnx(layer: LinearLayer, path: Path, backbone: ImageNetwork | None) -> None:
+def _write_onnx(layer: LinearLayer, path: Path, backbone: ImageNetwork | None, softmax: bool) -> None:
     try:
         from unseen.models.onnx_graph import layer_model, merged_model
     except ImportError:
         raise need_extra("onnx", "export", "Writing ONNX") from None
-    model = layer_model(layer) if backbone is None else merged_model(backbone, layer)
+    model = layer_model(layer, softmax) if backbone is None else merged_model(backbone, layer, softmax)
     with atomic_path(path) as temporary:
         temporary.write_bytes(model.SerializeToString())

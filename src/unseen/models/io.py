@@ -22,7 +22,7 @@ from unseen.calibration.curve import SeenUnseenCurve
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
 from unseen.models.card import Card
-from unseen.selection.rejection import FITS, RATES, Rejection
+from unseen.selection.rejection import FAMILIARITIES, RATES, Rejection
 from unseen.selection.search import GZSLClassifierCV, HeldOut
 
 FORMAT = "unseen model"
@@ -320,6 +320,6 @@ def _restore_rejection(chosen: State | None) -> Rejection | None:
     if chosen is None:
         return None
     shares, thresholds = (np.array(chosen[name], dtype=np.float64) for name in ("shares", "thresholds"))
-    if chosen["score"] not in FITS or not shares.shape == thresholds.shape == RATES.shape:
+    if chosen["score"] not in FAMILIARITIES or not shares.shape == thresholds.shape == RATES.shape:
         raise ValueError("the thresholds of rejection are not complete")
     return Rejection(chosen["score"], dict(chosen["auroc"]), shares, thresholds)

@@ -32,13 +32,16 @@ class Version(NamedTuple):
     ir: int = 8
 
 
-def layer_model(layer: LinearLayer) -> ModelProto:
-    """Return the layer alone: features (batch, width) to scores (batch, classes) and label (batch,)."""
-    return _described(_layer(layer, Version()), layer)
+def layer_model(layer: LinearLayer, softmax: bool = False) -> ModelProto:
+    """Return the layer alone: features (batch, width) to scores (batch, classes) and label (batch,).
+
+    With ``softmax`` there are probabilities (batch, classes), too.
+    """
+    return _described(_layer(layer, Version(), softmax), layer)
 
 
-def merged_model(network: ImageNetwork, layer: LinearLayer) -> ModelProto:
-    """Return network and layer in one: pixels as the network takes them to scores and label."""
+def merged_model(network: ImageNetwork, layer: LinearLayer, softmax: bool = False) -> ModelProto:
+    """Return network and layer in one: pixels as the network takes them to what the layer gives."""
     backbone = _read_network(network)
     version = Version(_opset(backbone), backbone.ir_version)
     pixels = _find_value(backbone.graph.input, network.input)
@@ -52,7 +55,9 @@ def merged_model(network: ImageNetwork, layer: LinearLayer) -> ModelProto:
         pooling = _pooling(features, network, version)
         io_map = [(f"backbone/{network.output}", "map")]
         merged = compose.merge_models(merged, pooling, io_map=io_map, outputs=["pooled"])
-        merged = compose.merge_models(merged, _layer(layer, version), io_map=[("pooled", "features")])
+        merged = compose.merge_models(
+            merged, _layer(layer, version, softmax), io_map=[("pooled", "features")]
+        )
         onnx.checker.check_model(merged)
     except (ValueError, onnx.checker.ValidationError) as error:
         raise UnseenError(
@@ -64,7 +69,7 @@ def merged_model(network: ImageNetwork, layer: LinearLayer) -> ModelProto:
 # ---- the parts ----------------------------------------------------------------------------------------
 
 
-def _layer(layer: LinearLayer, version: Version) -> ModelProto:
+def _layer(layer: LinearLayer, version: Version, softmax: bool) -> ModelProto:
     n_classes, n_features = layer.coef.shape
     constants: dict[str, ArrayLike] = {"coef": layer.coef, "intercept": layer.intercept}
     nodes, rows = [], "features"
@@ -84,13 +89,24 @@ def _layer(layer: LinearLayer, version: Version) -> ModelProto:
         helper.make_node("Gemm", [rows, "coef", "intercept"], ["scores"], transB=1),
         helper.make_node("ArgMax", ["scores"], ["label"], axis=1, keepdims=0),
     ]
+    outputs = [
+        helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", n_classes]),
+        helper.make_tensor_value_info("label", TensorProto.INT64, ["batch"]),
+    ]
+    if softmax:
+        # p = softmax(scores / T)
+        nodes += [
+            helper.make_node("Div", ["scores", "temperature"], ["logits"]),
+            helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
+        ]
+        constants["temperature"] = layer.temperature
+        outputs.append(
+            helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", n_classes])
+        )
     return _model(
         nodes,
         [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", n_features])],
-        [
-            helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", n_classes]),
-            helper.make_tensor_value_info("label", TensorProto.INT64, ["batch"]),
-        ],
+        outputs,
         constants,
         version,
     )
@@ -183,6 +199,7 @@ def _described(model: ModelProto, layer: LinearLayer) -> ModelProto:
         "classes": json.dumps(layer.classes.tolist()),
         "seen": json.dumps(layer.seen.tolist()),
         "normalize": layer.normalize or "",
+        "temperature": json.dumps(layer.temperature),
     }
     helper.set_model_props(model, words)
     return model

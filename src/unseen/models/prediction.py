@@ -13,13 +13,16 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._core.blocks import FloatArray, row_blocks, score_blocks, top_columns
+from unseen._core.blocks import BoolArray, FloatArray, row_blocks, score_blocks, top_columns
 from unseen._core.files import atomic_path
 from unseen._core.npz import Member, map_npy, read_npz
 from unseen.datasets import load
 from unseen.datasets.dataset import as_features
 from unseen.errors import UnseenError, need_extra
 from unseen.models.io import Model
+from unseen.selection.rejection import Rejection
+from unseen.selection.search import GZSLClassifierCV, with_unknown
+from unseen.selection.temperature import below_best
 
 Table = dict[str, Sequence[str | int | float]]  # column name -> values
 
@@ -73,16 +76,21 @@ def _of_npz(path: Path) -> Samples:
 # ---- from features to tables ------------------------------------------------------------------------------
 
 
-def predict_tables(model: Model, samples: Samples, top: int = 3) -> Iterator[Table]:
-    """Yield the predictions of each block: class, score and kind of the best ``top`` classes.
+def predict_tables(
+    model: Model, samples: Samples, top: int = 3, reject: float | None = None
+) -> Iterator[Table]:
+    """Yield the predictions of each block: class, score, probability and kind of the best ``top`` classes.
 
     Parameters
     ----------
     model : fitted method or fitted GZSLClassifierCV
     samples : Samples
     top : int
-        Number of classes per sample; the second has the columns ``class_2``, ``score_2``, ``kind_2``.
+        Number of classes per sample; the second has the columns ``class_2``, ``score_2``, ...
+    reject : float, optional
+        As in ``GZSLClassifierCV.predict``: class and kind of samples of no described class are ``"unknown"``.
     """
+    rejection = None if reject is None else rejection_of(model, reject)
     check_width(model, samples.shape[1], samples.name)
     if not samples.shape[0]:
         raise UnseenError(f"{samples.name} holds no samples.")
@@ -93,8 +101,22 @@ def predict_tables(model: Model, samples: Samples, top: int = 3) -> Iterator[Tab
         _check_finite(X, start, samples.name)
         for rows in score_blocks(len(X), len(model.classes_)):
             scores = model.similarity(X[rows])
-            yield {**_row_names(samples, start, len(scores)), **_best(model, scores, top)}
+            table = _best(model, scores, top)
+            if rejection is not None and reject is not None:
+                familiar = rejection.familiarity(scores, model.temperature_)
+                table |= _with_unknown(table, familiar < rejection.threshold(reject))
+            yield {**_row_names(samples, start, len(scores)), **table}
             start += len(scores)
+
+
+def rejection_of(model: Model, reject: float) -> Rejection:
+    """Return how a model tells unknown classes; refuse one that cannot."""
+    if not isinstance(model, GZSLClassifierCV):
+        raise UnseenError(
+            f"{type(model).__name__} has no threshold for unknown classes, because nothing was held out. "
+            "Fit the model with unseen fit or GZSLClassifierCV."
+        )
+    return model._rejects(reject)
 
 
 def check_width(model: Model, width: int, name: str) -> None:
@@ -124,16 +146,25 @@ def _row_names(samples: Samples, start: int, n: int) -> Table:
 
 
 def _best(model: Model, scores: FloatArray, top: int) -> Table:
-    """Return class, score and kind of the ``top`` highest scores; ties go to the first column."""
+    """Return class, score, probability and kind of the ``top`` best classes; of equals the first column."""
     order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")
+    # p(c) = exp((f(c) - max f) / T) / sum_c' exp((f(c') - max f) / T)
+    weights = np.exp(below_best(scores) / getattr(model, "temperature_", 1.0))
+    probabilities = weights / weights.sum(axis=1, keepdims=True)
     table: Table = {}
     for rank in range(top):
         column, suffix = order[:, rank], f"_{rank + 1}" if rank else ""
         table[f"class{suffix}"] = model.classes_[column].tolist()
         table[f"score{suffix}"] = np.take_along_axis(scores, column[:, None], axis=1)[:, 0].tolist()
+        table[f"probability{suffix}"] = probabilities[np.arange(len(column)), column].tolist()
         table[f"kind{suffix}"] = kinds[column].tolist()
     return table
+
+
+def _with_unknown(table: Table, unknown: BoolArray) -> Table:
+    """Return the first class and kind of every sample, ``"unknown"`` for some."""
+    return {name: with_unknown(np.array(table[name]), unknown).tolist() for name in ("class", "kind")}
 
 
 # ---- tables to files --------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from unseen.datasets.inspection import differ_in_scale
 from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import GZSLFolds, training_samples
 from unseen.methods import METHODS, make_method, method_name
-from unseen.models.card import Card, expect
+from unseen.models.card import Card, describe_confidence, expect
 from unseen.selection.auto import fit_best
 from unseen.selection.search import GZSLClassifierCV
 
@@ -77,9 +77,10 @@ def train(
         for candidate in candidates(data, method, normalize)
     }
     name, model, compared = fit_best(searches, X, y, groups)
+    confidence = describe_confidence(model)
     if model.held_out_.cross_fitted is None and not model.seen_.all():
         model.cross_fit(X, y, groups=groups)  # the card wants to know, whatever rule chose gamma
-    return model, describe_model(model, data, name, X, y, compared)
+    return model, replace(describe_model(model, data, name, X, y, compared), confidence=confidence)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""None of these: which samples belong to no described class, by a threshold on how well the best class fits.
+"""None of these: which samples belong to no described class, by a threshold on how familiar they are.
 
 Three scores of a sample are compared, all made of its calibrated scores f and the temperature T:
 
@@ -7,8 +7,8 @@ Three scores of a sample are compared, all made of its calibrated scores f and t
     energy        T log sum_c exp(f(c) / T)
 
 The folds give unknown classes to compare them with: half of the held-out classes of a fold are left out of
-the candidates, then the other half. The score with the best mean AUROC between samples of known and of unknown
-classes is taken.
+the candidates, then the other half. The score with the best mean AUROC between samples of known and of
+unknown classes is taken.
 
 The threshold keeps the share 1 - reject of held-out samples of known classes, where seen and held-out classes
 count the same. It is a number in the units of the scores again. What carries over is the share of held-out
@@ -33,7 +33,7 @@ from unseen.selection.temperature import fit_temperature, kind_weights
 UNKNOWN = "unknown"  # the answer for a sample that is rejected
 RATES = np.linspace(0, 1, 101)  # the shares of known samples for which thresholds are kept
 
-Fit = Callable[[FloatArray, float], FloatArray]  # (calibrated scores, temperature) -> how well samples fit
+Familiarity = Callable[[FloatArray, float], FloatArray]  # (calibrated scores, temperature) -> (samples,)
 
 
 def max_score(scores: FloatArray, temperature: float) -> FloatArray:
@@ -53,21 +53,25 @@ def max_probability(scores: FloatArray, temperature: float) -> FloatArray:
     return np.asarray(np.exp((best - energy(scores, temperature)) / temperature))
 
 
-FITS: Mapping[str, Fit] = {"max": max_score, "probability": max_probability, "energy": energy}
+FAMILIARITIES: Mapping[str, Familiarity] = {
+    "max": max_score,
+    "probability": max_probability,
+    "energy": energy,
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
     """What was chosen: the score, and a threshold for every share of known samples in ``RATES``."""
 
-    score: str  # a name in FITS
+    score: str  # a name in FAMILIARITIES
     auroc: Mapping[str, float]  # of every score, the mean over folds
     shares: FloatArray  # (101,), held-out samples of seen classes that are rejected at each rate, 0 to 1
     thresholds: FloatArray  # (101,)
 
-    def fit_of(self, scores: FloatArray, temperature: float) -> FloatArray:
+    def familiarity(self, scores: FloatArray, temperature: float) -> FloatArray:
         """Return how well samples fit the described classes, (samples,)."""
-        return FITS[self.score](scores, temperature)
+        return FAMILIARITIES[self.score](scores, temperature)
 
     def threshold(self, reject: float) -> float:
         """Return the threshold that rejects this share of samples of known classes."""
@@ -91,17 +95,19 @@ def choose_rejection(folds: Sequence[Kept], cross_fitted: Sequence[Kept], temper
     """
     temperatures = [fit_temperature([kept]) for kept in folds]
     turns = [turn for kept, T in zip(folds, temperatures) for turn in leave_out(kept, T)]
-    found = {name: float(np.mean([turn[name] for turn in turns])) for name in FITS} if turns else {}
+    found = {name: float(np.mean([turn[name] for turn in turns])) for name in FAMILIARITIES} if turns else {}
     score = max(found, key=lambda name: found[name], default="max")
-    fits = [FITS[score](kept.scores, T) for kept, T in zip(folds, temperatures)]
-    shares = np.mean([seen_shares(fit, kept.of_seen) for fit, kept in zip(fits, folds)], axis=0)
+    familiar = [FAMILIARITIES[score](kept.scores, T) for kept, T in zip(folds, temperatures)]
+    shares = np.mean([seen_shares(f, kept.of_seen) for f, kept in zip(familiar, folds)], axis=0)
     return carry_thresholds(Rejection(score, found, shares, RATES), cross_fitted or folds, temperature)
 
 
 def carry_thresholds(chosen: Rejection, cross_fitted: Sequence[Kept], temperature: float) -> Rejection:
     """Return the thresholds for the present candidates, with the shares that the folds have shown."""
-    fit = np.concatenate([chosen.fit_of(kept.scores[kept.of_seen], temperature) for kept in cross_fitted])
-    return Rejection(chosen.score, chosen.auroc, chosen.shares, np.quantile(fit, chosen.shares))
+    familiar = np.concatenate(
+        [chosen.familiarity(kept.scores[kept.of_seen], temperature) for kept in cross_fitted]
+    )
+    return Rejection(chosen.score, chosen.auroc, chosen.shares, np.quantile(familiar, chosen.shares))
 
 
 def leave_out(kept: Kept, temperature: float) -> list[dict[str, float]]:
@@ -117,22 +123,22 @@ def leave_out(kept: Kept, temperature: float) -> list[dict[str, float]]:
 def _aurocs(kept: Kept, unknown: BoolArray, temperature: float) -> Iterator[tuple[str, float]]:
     """Yield the AUROC of each score; ``unknown`` (classes,) are not among the candidates."""
     scores, outside = kept.scores[:, ~unknown], unknown[kept.y]
-    for name, fit_of in FITS.items():
-        fit = fit_of(scores, temperature)
-        kinds = [fit[kind & ~outside] for kind in (kept.of_seen, ~kept.of_seen)]
-        yield name, float(np.mean([auroc(known, fit[outside]) for known in kinds if len(known)]))
+    for name, familiarity in FAMILIARITIES.items():
+        found = familiarity(scores, temperature)
+        kinds = [found[kind & ~outside] for kind in (kept.of_seen, ~kept.of_seen)]
+        yield name, float(np.mean([auroc(known, found[outside]) for known in kinds if len(known)]))
 
 
-def seen_shares(fit: FloatArray, of_seen: BoolArray) -> FloatArray:
+def seen_shares(familiarity: FloatArray, of_seen: BoolArray) -> FloatArray:
     """Return the share of samples of seen classes below the threshold of each of ``RATES``.
 
     The threshold at a rate has this share of all samples below it, where both kinds count the same.
 
-    >>> fit, of_seen = np.array([0.1, 0.2, 0.3, 0.4]), np.array([False, False, True, True])
-    >>> seen_shares(fit, of_seen)[[0, 50, 100]]  # the lower half is of unseen classes
+    >>> familiarity, of_seen = np.array([0.1, 0.2, 0.3, 0.4]), np.array([False, False, True, True])
+    >>> seen_shares(familiarity, of_seen)[[0, 50, 100]]  # the lower half is of unseen classes
     array([0., 0., 1.])
     """
-    order = np.argsort(fit)
+    order = np.argsort(familiarity)
     below_all = np.cumsum(kind_weights(of_seen)[order])
-    below_seen = np.cumsum(of_seen[order] / max(of_seen.sum(), 1))
-    return np.interp(RATES, np.append(0.0, below_all), np.append(0.0, below_seen))
+    below_seen = np.cumsum(of_seen[order]) / max(of_seen.sum(), 1)
+    return np.asarray(np.interp(RATES, np.append(0.0, below_all), np.append(0.0, below_seen)))

@@ -121,14 +121,14 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         What is subtracted from the scores of a new class with many samples; with n samples
         ``n / (kappa + n)`` of it. Chosen with ``kappa_``; 0 otherwise.
     temperature_ : float
-        The calibrated scores are divided by it before ``predict_proba`` takes their softmax. Chosen on held-out
-        samples, so that answers are as sure as they are right.
+        The calibrated scores are divided by it before ``predict_proba`` takes their softmax. Chosen on
+        held-out samples, so that answers are as sure as they are right.
     temperature_ratio_ : float
         The temperature of held-out samples of seen and of held-out classes, relative to that of the seen ones
         alone; 1 with the paper's rule, which takes the temperature of the folds as it is.
     rejection_ : Rejection
-        How ``predict(X, reject=...)`` tells samples of no described class, and the AUROC that each way to tell
-        them had on the folds.
+        How ``predict(X, reject=...)`` tells samples of no described class, and the AUROC that each way to
+        tell them had on the folds.
     curve_ : SeenUnseenCurve
         Mean validation curve of ``best_params_``.
     cv_results_ : dict of lists and arrays
@@ -519,23 +519,44 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         check_is_fitted(self, "gamma_")
         X = _indexable(X)
         columns = candidate_columns(self.classes_, candidates)
-        threshold = -np.inf if reject is None else self.threshold(reject)
-        best, fits = np.empty(n_rows(X), dtype=np.intp), np.ones(n_rows(X), dtype=bool)
+        rejection = None if reject is None else self._rejects(reject)
+        best, familiar = np.empty(n_rows(X), dtype=np.intp), np.zeros(n_rows(X))
         for block in score_blocks(len(best), len(self.classes_)):
             scores = self.similarity(read_rows(X, block))[:, columns]
             best[block] = scores.argmax(axis=1)
-            if self.rejection_ is not None and reject is not None:
-                fits[block] = self.rejection_.fit_of(scores, self.temperature_) >= threshold
+            if rejection:
+                familiar[block] = rejection.familiarity(scores, self.temperature_)
         labels: LabelArray = self.classes_[columns[best]]
-        return labels if reject is None else with_unknown(labels, fits)
+        if rejection is None or reject is None:
+            return labels
+        return with_unknown(labels, familiar < rejection.threshold(reject))
 
-    def threshold(self, reject: float) -> float:
-        """Return the threshold below which a sample is unknown, see ``predict``."""
+    def familiarity(self, X: Any) -> FloatArray:
+        """Return how well samples fit the described classes: what ``predict(X, reject=...)`` compares.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of ``rejection_.thresholds``.
+        """
+        check_is_fitted(self, "gamma_")
+        X, rejection = _indexable(X), self._rejects()
+        familiar = np.empty(n_rows(X))
+        for block in score_blocks(len(familiar), len(self.classes_)):
+            scores = self.similarity(read_rows(X, block))
+            familiar[block] = rejection.familiarity(scores, self.temperature_)
+        return familiar
+
+    def _rejects(self, reject: float = 0.0) -> Rejection:
+        """Return how unknown classes are told; refuse a share that makes no sense."""
         if self.rejection_ is None:
             raise UnseenError("This model file is older than rejection. Fit the model again.")
         if np.isin(UNKNOWN, self.classes_.astype(str)):
-            raise UnseenError(f"A class is called {UNKNOWN!r}, the answer for none of the classes. Rename it.")
-        return self.rejection_.threshold(reject)
+            raise UnseenError(
+                f"A class is called {UNKNOWN!r}, the answer for none of the classes. Rename it."
+            )
+        self.rejection_.threshold(reject)
+        return self.rejection_
 
     def add_classes(
         self,
@@ -568,14 +589,17 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         return one_line_repr(self, **folds)
 
 
-def with_unknown(labels: LabelArray, fits: BoolArray) -> LabelArray:
-    """Return the labels with ``"unknown"`` in place of those that do not fit.
+def with_unknown(labels: LabelArray, unknown: BoolArray) -> LabelArray:
+    """Return the labels with ``"unknown"`` in some places; as objects where they are not text.
 
-    >>> with_unknown(np.array([3, 4]), np.array([True, False]))
+    >>> with_unknown(np.array([3, 4]), np.array([False, True]))
     array([3, 'unknown'], dtype=object)
     """
-    answers = labels if labels.dtype.kind == "U" else labels.astype(object)
-    return np.where(fits, answers, np.array(UNKNOWN, dtype=answers.dtype.kind))
+    if labels.dtype.kind == "U":
+        return np.where(unknown, UNKNOWN, labels)
+    answers = labels.astype(object)
+    answers[unknown] = UNKNOWN
+    return answers
 
 
 # ---- what the user passes ----------------------------------------------------------------------------

@@ -8,8 +8,8 @@ are probabilities, and the best class stays the best. T is right when answers ar
 
     mean over held-out samples of  max_c p(c | x)  =  share of right answers
 
-The left side falls as T rises, so there is one such T. (The T of the highest likelihood is larger: it insures
-against the few held-out classes that are hopeless, and makes all other answers less sure than they should be.)
+The left side falls as T rises, so there is one such T. (The T of the highest likelihood is larger: it
+insures against the few held-out classes that are hopeless, and makes all other answers less sure.)
 
 T is a number in the units of a model's scores, so it is carried to the final model as gamma is. In the folds,
 at the retention of the final model, the temperature of all held-out samples (seen and held-out classes count
@@ -52,10 +52,14 @@ def choose_temperature(folds: Sequence[Kept], cross_fitted: Sequence[Kept]) -> T
     """
     if not cross_fitted:
         return Temperature(fit_temperature(folds))
-    # each fold in its own units: the temperature of its held-out samples of seen classes
-    units = [fit_temperature([_take(kept, kept.of_seen)]) for kept in folds]
-    scaled = [Kept(kept.scores / unit, kept.y, kept.seen) for kept, unit in zip(folds, units)]
-    return carry_temperature(fit_temperature(scaled), cross_fitted)
+    return carry_temperature(fit_temperature([in_units(kept) for kept in folds]), cross_fitted)
+
+
+def in_units(kept: Kept) -> Kept:
+    """Return samples of a fold in its own units: the temperature of those of its seen classes is 1."""
+    of_seen = kept.of_seen
+    unit = fit_temperature([Kept(kept.scores[of_seen], kept.y[of_seen], kept.seen)])
+    return Kept(kept.scores / unit, kept.y, kept.seen)
 
 
 def carry_temperature(ratio: float, cross_fitted: Sequence[Kept]) -> Temperature:
@@ -75,7 +79,9 @@ def fit_temperature(held_out: Sequence[Kept]) -> float:
     1.099
     """
     parts = [(below_best(kept.scores), kind_weights(kept.of_seen)) for kept in held_out]
-    right = np.mean([kind_weights(kept.of_seen) @ (kept.scores.argmax(axis=1) == kept.y) for kept in held_out])
+    right = np.mean(
+        [kind_weights(kept.of_seen) @ (kept.scores.argmax(axis=1) == kept.y) for kept in held_out]
+    )
     spread = float(np.mean([-below[np.isfinite(below)].mean() for below, _ in parts]))
     if not spread > 0:  # all scores are equal
         return 1.0
@@ -112,7 +118,3 @@ def kind_weights(of_seen: BoolArray) -> FloatArray:
     """
     kinds = [kind for kind in (of_seen, ~of_seen) if kind.any()]
     return np.asarray(sum(kind / kind.sum() for kind in kinds) / len(kinds))
-
-
-def _take(kept: Kept, rows: BoolArray) -> Kept:
-    return Kept(kept.scores[rows], kept.y[rows], kept.seen)
