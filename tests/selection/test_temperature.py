@@ -155,7 +155,9 @@ def test_calibration_error_of_letters():
     """What docs/sure.md says of LDA on the embedded letters: far better than without a temperature."""
     data = load("letters")
     split = make_split(data)
-    model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv()).fit(data.X[split.train], data.y[split.train])
+    model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv()).fit(
+        data.X[split.train], data.y[split.train]
+    )
     for test, most in ((split.test_seen, 0.08), (split.test_unseen, 0.14)):
         p = model.predict_proba(data.X[test])
         right = p.argmax(axis=1) == data.y[test]

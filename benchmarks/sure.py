@@ -1,0 +1,240 @@
+"""How sure and how right answers are on test, and how well samples of no described class are told.
+
+Every case is one fit on a data set with its own choice of unseen classes. Temperature, score and thresholds come
+from held-out training samples; test samples only measure. For unknown classes half of the unseen classes is left
+out of the descriptions, and a second model is fitted without them; its parameters are those of the first, which
+do not depend on unseen classes. ``python -m benchmarks.sure --out FILE`` runs what the data at hand allows,
+resumes an interrupted run, and prints both tables; ``--methods`` and ``--data`` choose less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks import Row
+from benchmarks.regret import Case, data_folder
+from unseen import LDA, GZSLClassifierCV
+from unseen._core.blocks import FloatArray
+from unseen._core.scaling import scale_rows
+from unseen.datasets import ZeroShotDataset
+from unseen.datasets.splits import GZSLSplit, make_split
+from unseen.methods import make_method
+from unseen.metrics import Reliability, auroc, false_positive_rate, reliability
+from unseen.selection.rejection import FAMILIARITIES
+
+METHODS = ["lda", "eszsl", "linear-sv"]
+FIRST = 100  # seeds below were looked at while temperature and rejection were designed
+
+
+def all_cases() -> Iterator[Case]:
+    """Yield every case that the data at hand allows."""
+    yield Case("letters", "letters")
+    yield from (Case("letters, random", "letters", seed=FIRST + k, n_unseen=6) for k in range(5))
+    folder = data_folder()
+    if folder is None:
+        return
+    letters = str(folder / "letters_handwritten.npz")
+    yield from (Case("handwritten, random", letters, seed=FIRST + k, n_unseen=6) for k in range(5))
+    cub = str(folder / "xlsa17" / "CUB")
+    for features in ("res50", "clip_b16"):
+        yield Case(f"CUB {features}", cub, features)
+
+
+def measure(case: Case, method: str) -> dict[str, Any]:
+    """Return calibration errors before and after, and how well unknown classes are told."""
+    data = case.load()
+    split = make_split(data, random_state=case.seed or 0)
+    model = GZSLClassifierCV(make_method(method, data.prototypes, 0), cv=split.cv())
+    model.fit(data.X[split.train], data.y[split.train])
+    return {
+        "group": case.group,
+        "seed": case.seed,
+        "method": method,
+        "temperature": model.temperature_,
+        "seen": measure_sure(model, data, split.test_seen),
+        "unseen": measure_sure(model, data, split.test_unseen),
+        "validation": dict(model.rejection_.auroc) if model.rejection_ else {},
+        "unknown": measure_unknown(model, data, split),
+    }
+
+
+# ---- how sure ------------------------------------------------------------------------------------------
+
+
+def measure_sure(model: GZSLClassifierCV, data: ZeroShotDataset, test: Any) -> dict[str, Any]:
+    """Return bins, ECE and NLL of test samples with temperature 1 and with the chosen one."""
+    scores, y = model.similarity(data.X[test]).astype(np.float64), data.y[test]
+    found: dict[str, Any] = {}
+    for name, temperature in (("before", 1.0), ("after", model.temperature_)):
+        z = (scores - scores.max(axis=1, keepdims=True)) / temperature
+        log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+        bins = reliability(np.exp(log_p.max(axis=1)), scores.argmax(axis=1) == y)
+        found[name] = {
+            "ece": bins.ece,
+            "nll": float(-log_p[np.arange(len(y)), y].mean()),
+            "bins": [bins.samples.tolist(), bins.confidence.tolist(), bins.accuracy.tolist()],
+        }
+    return found
+
+
+def pooled(rows: Iterable[dict[str, Any]], kind: str, when: str) -> float:
+    """Return the ECE of the test samples of several cases together: luck with few classes averages out."""
+    parts = [np.array(row[kind][when]["bins"]) for row in rows]  # (3, bins) each
+    samples = np.sum([part[0] for part in parts], axis=0)
+    sums = [np.sum([part[0] * part[k] for part in parts], axis=0) / np.maximum(samples, 1) for k in (1, 2)]
+    return Reliability(samples.astype(np.intp), *sums).ece
+
+
+# ---- none of these -------------------------------------------------------------------------------------
+
+
+def measure_unknown(model: GZSLClassifierCV, data: ZeroShotDataset, split: GZSLSplit) -> dict[str, Any]:
+    """Leave half of the unseen classes out of the descriptions; return AUROC and FPR of every score."""
+    left_out = np.flatnonzero(data.unseen)[::2]
+    described = np.setdiff1d(np.arange(len(data.class_names)), left_out)
+    place = np.full(len(data.class_names), -1)
+    place[described] = np.arange(len(described))
+    known = replace_prototypes(model, data.prototypes[described], split)
+    X, y = data.X[split.train], place[data.y[split.train]]
+    known.fit(X, y)
+    test = np.concatenate([split.test_seen, split.test_unseen])
+    outside = np.isin(data.y[test], left_out)
+    scores = known.similarity(data.X[test])
+    found = {name: f(scores, known.temperature_) for name, f in FAMILIARITIES.items()}
+    if isinstance(known.estimator_, LDA):
+        near = known.estimator_
+        within, total = squared_distances(near, X, data.X[test])
+        # (x - mu)'P(x - mu) = x'P x - 2 f(x), x centered; less the distance from all training samples
+        found["mahalanobis"] = 2 * scores.max(axis=1) - within
+        found["relative mahalanobis"] = found["mahalanobis"] + total
+    assert known.rejection_ is not None
+    rejected = known.familiarity(data.X[test]) < known.rejection_.threshold(0.05)
+    return {
+        "chosen": known.rejection_.score,
+        "rejected": [float(rejected[outside].mean()), float(rejected[~outside].mean())],
+        **{
+            name: [auroc(f[~outside], f[outside]), false_positive_rate(f[~outside], f[outside])]
+            for name, f in found.items()
+        },
+    }
+
+
+def replace_prototypes(model: GZSLClassifierCV, prototypes: FloatArray, split: GZSLSplit) -> GZSLClassifierCV:
+    """Return an unfitted search with the parameters of a fitted one, for other descriptions."""
+    estimator = type(model.estimator_)(**{**model.estimator_.get_params(), "prototypes": prototypes})
+    grid = {name: [value] for name, value in model.best_params_.items()}
+    return GZSLClassifierCV(estimator, grid, cv=split.cv())
+
+
+def squared_distances(model: LDA, X: FloatArray, test: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return x'P x of centered test samples: P of the covariance within classes, and of all samples."""
+    rows = scale_rows(np.asarray(test, dtype=np.float64), model.normalize) - model.center_
+    train = scale_rows(np.asarray(X, dtype=np.float64), model.normalize) - model.center_
+    V = model.directions_.astype(np.float64)
+    spectra = [(model.variances_, V), np.linalg.eigh(train.T @ train / len(train))]
+    return tuple(_squared(rows, e, W, model.shrinkage) for e, W in spectra)  # type: ignore[return-value]
+
+
+def _squared(rows: FloatArray, e: FloatArray, V: FloatArray, rho: float) -> FloatArray:
+    # P = V diag(1 / ((1 - rho) e + rho t)) V' + (I - V V') / (rho t)
+    t = e.sum() / rows.shape[1]
+    inside = rows @ V
+    outside = (rows**2).sum(axis=1) - (inside**2).sum(axis=1)
+    return np.asarray((inside**2 / ((1 - rho) * e + rho * t)).sum(axis=1) + outside / (rho * t))
+
+
+# ---- running and printing --------------------------------------------------------------------------------
+
+
+def run_cases(cases: Iterable[Case], methods: Iterable[str], out: Path, jobs: int) -> list[dict[str, Any]]:
+    """Measure what the file does not hold yet, one line of JSON per case and method."""
+    done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    finished = {(row["group"], row["seed"], row["method"]) for row in done}
+    tasks = [(c, m) for c in cases for m in methods if (c.group, c.seed, m) not in finished]
+    calls = (delayed(measure)(case, method) for case, method in tasks)
+    with open(out, "a", encoding="utf-8") as file:
+        for row in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            done.append(row)
+    return done
+
+
+def by_group(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the rows of each data set and method, with its name."""
+    for group, method in dict.fromkeys((row["group"], row["method"]) for row in rows):
+        chosen = [row for row in rows if (row["group"], row["method"]) == (group, method)]
+        yield f"{group} ({len(chosen)}) | {method}", chosen
+
+
+def sure_table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a Markdown table: ECE and NLL of seen and unseen test samples, before → after."""
+    yield "| data (cases) | method | ECE, seen | ECE, unseen | pooled, seen | unseen | NLL, seen | NLL, unseen |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for name, chosen in by_group(rows):
+        cells = [_change(chosen, kind, "ece") for kind in ("seen", "unseen")]
+        cells += [f"{pooled(chosen, kind, 'after'):.3f}" for kind in ("seen", "unseen")]
+        cells += [_change(chosen, kind, "nll") for kind in ("seen", "unseen")]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+def _change(rows: list[dict[str, Any]], kind: str, what: str) -> str:
+    before, after = (np.mean([row[kind][when][what] for row in rows]) for when in ("before", "after"))
+    digits = 3 if what == "ece" else 2
+    return f"{before:.{digits}f} → {after:.{digits}f}"
+
+
+def unknown_table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a Markdown table: AUROC and FPR at 95 % of every score, and what ``reject=0.05`` rejects."""
+    names = [*FAMILIARITIES, "mahalanobis", "relative mahalanobis"]
+    yield "| data (cases) | method | " + " | ".join(names) + " | validation | rejected: unknown, known |"
+    yield "|---|---|" + "---:|" * (len(names) + 2)
+    for name, chosen in by_group(rows):
+        cells = []
+        for score in names:
+            found = [row["unknown"][score] for row in chosen if score in row["unknown"]]
+            cells.append("{:.2f} / {:.2f}".format(*np.mean(found, axis=0)) if found else "")
+        validation = {s: np.mean([row["validation"][s] for row in chosen]) for s in FAMILIARITIES}
+        cells.append(", ".join(f"{s} {value:.2f}" for s, value in validation.items()))
+        unknown, known = np.mean([row["unknown"]["rejected"] for row in chosen], axis=0)
+        yield f"| {name} | " + " | ".join([*cells, f"{100 * unknown:.0f} %, {100 * known:.1f} %"]) + " |"
+
+
+def run(small: bool = False) -> list[Row]:
+    """Return rows (name, value, unit, demanded) for the embedded letters."""
+    cases = [
+        replace(Case("letters", "letters"), seed=FIRST + k, n_unseen=6) for k in range(1 if small else 5)
+    ]
+    rows = [measure(case, "lda") for case in cases]
+    found = [
+        ("ECE of seen samples, LDA", "seen", "<= 0.05"),
+        ("ECE of unseen samples, LDA", "unseen", "<= 0.08"),
+    ]
+    return [(name, pooled(rows, kind, "after"), "", "" if small else most) for name, kind, most in found]
+
+
+def main() -> None:
+    """Measure, and print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("runs/sure.jsonl"))
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--data", default="", help="only groups that contain this text")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    cases = [case for case in all_cases() if options.data in case.group]
+    rows = run_cases(cases, options.methods.split(","), options.out, options.jobs)
+    rows = [row for row in rows if options.data in row["group"]]
+    print("\n".join([*sure_table(rows), "", *unknown_table(rows)]))
+
+
+if __name__ == "__main__":
+    main()
