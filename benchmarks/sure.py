@@ -1,10 +1,10 @@
 """How sure and how right answers are on test, and how well samples of no described class are told.
 
-Every case is one fit on a data set with its own choice of unseen classes. Temperature, score and thresholds come
-from held-out training samples; test samples only measure. For unknown classes half of the unseen classes is left
-out of the descriptions, and a second model is fitted without them; its parameters are those of the first, which
-do not depend on unseen classes. ``python -m benchmarks.sure --out FILE`` runs what the data at hand allows,
-resumes an interrupted run, and prints both tables; ``--methods`` and ``--data`` choose less.
+Every case is one fit on a data set with its own choice of unseen classes. Temperature, score and thresholds
+come from held-out training samples; test samples only measure. For unknown classes half of the unseen classes
+is left out of the descriptions, and a second model is fitted without them; its parameters are those of the
+first, which do not depend on unseen classes. ``python -m benchmarks.sure --out FILE`` runs what the data at
+hand allows, resumes an interrupted run, and prints both tables; ``--methods`` and ``--data`` choose less.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def by_group(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, A
 
 def sure_table(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield a Markdown table: ECE and NLL of seen and unseen test samples, before → after."""
-    yield "| data (cases) | method | ECE, seen | ECE, unseen | pooled, seen | unseen | NLL, seen | NLL, unseen |"
+    yield "| data (cases) | method | ECE, seen | unseen | pooled, seen | unseen | NLL, seen | unseen |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for name, chosen in by_group(rows):
         cells = [_change(chosen, kind, "ece") for kind in ("seen", "unseen")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from click.testing import CliRunner, Result
+from sklearn.metrics import roc_auc_score
 
 from image_files import save_image
 from onnx_models import mean_backbone
@@ -245,7 +247,7 @@ def test_evaluate_says_what_the_numbers_rest_on(birds, fitted, tmp_path):
 
 def test_evaluate_refuses_what_the_model_does_not_know(birds, fitted, tmp_path):
     X = read_arrays(birds / "f.npz")["X"]
-    np.savez(tmp_path / "new.npz", X=X[:2], y=np.array(["crane", "kiwi"]))
+    np.savez(tmp_path / "new.npz", X=X[:2], y=np.array(["kiwi", "kiwi"]))
     np.savez(tmp_path / "narrow.npz", X=X[:2, :4], y=np.array(["crane", "duck"]))
     np.savez(tmp_path / "bare.npz", X=X[:2])
     for name, message in {
@@ -255,6 +257,44 @@ def test_evaluate_refuses_what_the_model_does_not_know(birds, fitted, tmp_path):
     }.items():
         done = invoke("evaluate", fitted, tmp_path / f"{name}.npz")
         assert done.exit_code == 2 and message in done.stderr, done.output
+
+
+def test_evaluate_tells_how_unknown_classes_are_told(birds, fitted, tmp_path):
+    arrays, model = read_arrays(birds / "f.npz"), load(fitted)
+    names = arrays["class_names"][arrays["y"]]
+    outside = names == "crane"
+    y = np.where(outside, "kiwi", names)
+    np.savez(tmp_path / "f.npz", X=arrays["X"], y=y)
+    found = json.loads(invoke("evaluate", fitted, tmp_path / "f.npz", "--json").stdout)
+    familiar = model.familiarity(arrays["X"])
+    unknown = found["unknown"]
+    assert (unknown["classes"], unknown["samples"]) == (["kiwi"], outside.sum())
+    assert unknown["auroc"] == pytest.approx(roc_auc_score(~outside, familiar))
+    rejected = model.predict(arrays["X"], reject=0.05) == "unknown"
+    assert unknown["rejected"] == pytest.approx(100 * rejected[outside].mean())
+    assert unknown["rejected_known"] == pytest.approx(100 * rejected[~outside].mean())
+    assert found["samples"] == {"seen": 90, "unseen": 0}
+    text = invoke("evaluate", fitted, tmp_path / "f.npz").stdout
+    assert "15 samples of 1 classes that the model does not know: kiwi" in text and "AUROC" in text
+
+
+def test_predict_rejects(birds, fitted):
+    done = invoke("predict", fitted, birds / "f.npz", "--reject", 0.3, "--top", 1)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    expected = load(fitted).predict(read_arrays(birds / "f.npz")["X"], reject=0.3)
+    assert [row["class"] for row in rows] == expected.tolist()
+    assert f"{(expected == 'unknown').sum()} unknown" in done.stderr
+    wrong = invoke("predict", fitted, birds / "f.npz", "--reject", 5)
+    assert wrong.exit_code == 2 and "reject=5.0" in wrong.stderr
+
+
+def test_export_writes_probabilities(birds, fitted, tmp_path):
+    X, out = read_arrays(birds / "f.npz")["X"], tmp_path / "layer.onnx"
+    assert invoke("export", fitted, "--format", "onnx", "--softmax", "--out", out).exit_code == 0
+    session = onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"])
+    (p,) = session.run(["probabilities"], {"features": X})
+    np.testing.assert_allclose(p, load(fitted).predict_proba(X), rtol=1e-3, atol=1e-6)
+    assert invoke("export", fitted, "--format", "npz", "--softmax").exit_code == 2
 
 
 def test_inspect_shows_the_card_of_a_model(fitted, tmp_path):

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from unseen.datasets import load
-from unseen.metrics import harmonic_mean
+from unseen.metrics import harmonic_mean, reliability
 from unseen.models.card import Answers, Card, _estimate_seen, _estimate_unseen, expect, format_card
 from unseen.models.training import train
 from unseen.selection.gamma import gamma_at_retention, retention_at
+from unseen.selection.rejection import FAMILIARITIES
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +101,34 @@ def test_a_card_survives_json(trained):
     assert Card.from_json(json.loads(json.dumps(card.to_json()))) == card
 
 
+@pytest.mark.parametrize("rule", ["retention", "paper"])
+def test_the_card_states_how_sure_held_out_samples_were(trained, rule):
+    model, card = trained[1][rule]
+    facts = card.confidence
+    assert facts["temperature"] == model.temperature_
+    assert (facts["reject"], set(facts["auroc"])) == (model.rejection_.score, set(FAMILIARITIES))
+    if rule == "retention":
+        kept = [part.calibrated(model.gamma_) for part in model.held_out_.cross_fitted.kept]
+        z = np.concatenate([part.scores for part in kept]) / model.temperature_
+        y = np.concatenate([part.y for part in kept])
+        sure = 1 / np.exp(z - z.max(axis=1, keepdims=True)).sum(axis=1)
+        assert facts["ece"]["seen"] == pytest.approx(reliability(sure, z.argmax(axis=1) == y).ece, abs=1e-4)
+        assert facts["samples"]["seen"] == len(y)
+
+
 def test_card_in_words(trained):
     card = trained[1]["retention"][1]
     text = format_card(card)
-    for words in ("synthetic", "linear-sv (alpha", "gamma", "retention rule", "accuracy, unseen", "95 %"):
+    for words in (
+        "synthetic",
+        "linear-sv (alpha",
+        "gamma",
+        "retention rule",
+        "accuracy, unseen",
+        "95 %",
+        "temperature",
+        "none of these",
+    ):
         assert words in text
     none = replace(card, classes={"seen": ["a"], "unseen": []}, params={})
     assert "none yet (unseen add-class adds them)" in format_card(none)

@@ -82,6 +82,9 @@ def test_a_selection_comes_back_whole(tmp_path, data, named):
     np.testing.assert_array_equal(again.intercept_, model.intercept_)
     assert set(vars(model)) - set(vars(again)) <= {"moments_"}  # the sums stay behind
     assert again.gamma_ == model.gamma_ and again.best_params_ == model.best_params_
+    np.testing.assert_array_equal(again.predict_proba(data.X), model.predict_proba(data.X))
+    np.testing.assert_array_equal(again.predict(data.X, reject=0.2), model.predict(data.X, reject=0.2))
+    assert again.rejection_.auroc == model.rejection_.auroc
     assert again.curve_.at(again.gamma_) == model.curve_.at(model.gamma_)
     assert again.curve_.ausuc == model.curve_.ausuc
     np.testing.assert_array_equal(again.cv_results_["mean_h"], model.cv_results_["mean_h"])
@@ -231,6 +234,8 @@ def test_files_of_older_versions_load(path):
     assert model.classes_.tolist() == expected["classes"]
     np.testing.assert_allclose(model.similarity(expected["X"]), expected["scores"], rtol=1e-12)
     assert read_card(path) == expected["card"]
+    with pytest.raises(UnseenError, match="older than rejection"):
+        model.predict(expected["X"], reject=0.05)
 
 
 def test_every_version_has_an_example():

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from unseen import LinearSV
+from unseen import GZSLClassifierCV, LinearSV
 from unseen.datasets import load
 from unseen.datasets.prototypes import Prototypes
 from unseen.errors import UnseenError
@@ -90,6 +90,34 @@ def test_classes_are_ranked(X, model, tmp_path):
     assert "class_5" not in table
 
 
+def test_probabilities_are_those_of_the_model(X, model, tmp_path):
+    np.save(tmp_path / "x.npy", X[:300])
+    (table,) = predict_tables(model, open_samples(tmp_path / "x.npy"), top=4)
+    p = np.sort(model.predict_proba(X[:300]), axis=1)[:, ::-1]
+    for rank, suffix in enumerate(("", "_2", "_3", "_4")):
+        np.testing.assert_allclose(table[f"probability{suffix}"], p[:, rank], rtol=1e-4)
+
+
+def test_what_fits_no_class_is_unknown(tmp_path):
+    data = load("synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=6, random_state=1)
+    seen, names = data.seen[data.y], np.array(data.class_names)
+    search = GZSLClassifierCV(LinearSV(Prototypes(names, (), data.prototypes)), {"alpha": [0.1]})
+    search.fit(data.X[seen], names[data.y[seen]])
+    np.save(tmp_path / "x.npy", data.X)
+    (table,) = predict_tables(search, open_samples(tmp_path / "x.npy"), 2, reject=0.2)
+    assert table["class"] == search.predict(data.X, reject=0.2).tolist()
+    unknown = np.array(table["class"]) == "unknown"
+    assert unknown.any() and not unknown.all()
+    np.testing.assert_array_equal(np.array(table["kind"]) == "unknown", unknown)
+    np.testing.assert_allclose(table["probability"], search.predict_proba(data.X).max(axis=1), rtol=1e-4)
+
+
+def test_a_method_alone_cannot_reject(X, model, tmp_path):
+    np.save(tmp_path / "x.npy", X[:3])
+    with pytest.raises(UnseenError, match="LinearSV has no threshold for unknown classes"):
+        list(predict_tables(model, open_samples(tmp_path / "x.npy"), reject=0.05))
+
+
 def test_memory_does_not_grow_with_the_file(tmp_path, model):
     n = 400_000  # ten megabytes
     np.savez(tmp_path / "x.npz", X=np.ones((n, WIDTH), dtype=np.float32))
@@ -153,7 +181,8 @@ def test_csv_and_parquet_hold_the_same(tmp_path, X, model):
     rows = list(csv.DictReader(io.StringIO(text.getvalue())))
     table = pyarrow.parquet.read_table(tmp_path / "p.parquet").to_pylist()
     assert len(rows) == len(table) == N
-    assert list(rows[0]) == ["sample", "class", "score", "kind", "class_2", "score_2", "kind_2"]
+    names = ["class", "score", "probability", "kind"]
+    assert list(rows[0]) == ["sample", *names, *(f"{name}_2" for name in names)]
     for row, other in zip(rows[::1000], table[::1000]):
         assert row["class"] == other["class"] and row["kind_2"] == other["kind_2"]
         assert float(row["score"]) == pytest.approx(other["score"], rel=1e-5)

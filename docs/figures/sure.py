@@ -1,0 +1,71 @@
+"""Draw docs/figures/sure.svg and unknown.svg: how sure answers are, and how unknown letters are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from unseen import LDA, GZSLClassifierCV
+from unseen._core.colors import HARMONIC, SEEN, UNSEEN
+from unseen.datasets import load
+from unseen.datasets.splits import make_split
+from unseen.metrics import reliability
+
+plt.rcParams["svg.hashsalt"] = "sure"  # the same file every time
+plt.rcParams["svg.fonttype"] = "none"
+
+data = load("letters")
+split = make_split(data)
+X, y = data.X[split.train], data.y[split.train]
+model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv()).fit(X, y)
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+for axis, temperature in zip(axes, (1.0, model.temperature_)):
+    for kind, test, color in (("seen", split.test_seen, SEEN), ("unseen", split.test_unseen, UNSEEN)):
+        z = model.similarity(data.X[test]) / temperature
+        sure = 1 / np.exp(z - z.max(axis=1, keepdims=True)).sum(axis=1)
+        found = reliability(sure, z.argmax(axis=1) == data.y[test])
+        filled = found.samples > 0
+        axis.plot(found.confidence[filled], found.accuracy[filled], color=color, lw=1)
+        axis.scatter(
+            found.confidence[filled], found.accuracy[filled], s=2 * found.samples[filled], color=color
+        )
+        axis.plot([], [], "o-", color=color, label=f"{kind} samples: ECE {found.ece:.3f}")
+    axis.plot([0, 1], [0, 1], color=HARMONIC, ls=":", lw=1)
+    axis.set(xlabel="how sure: probability of the answer", xlim=(0, 1.02), ylim=(0, 1.02))
+    axis.set_title(f"temperature {temperature:.3g}", fontsize=10)
+    axis.legend(fontsize=8, loc="upper left")
+axes[0].set(ylabel="how right: accuracy")
+figure.savefig(Path(__file__).with_name("sure.svg"), metadata={"Date": None})
+
+left_out = np.flatnonzero(data.unseen)[::2]
+described = np.setdiff1d(np.arange(len(data.class_names)), left_out)
+search = GZSLClassifierCV(LDA(data.prototypes[described]), cv=split.cv())
+search.fit(X, np.searchsorted(described, y))
+test = np.concatenate([split.test_seen, split.test_unseen])
+familiar, outside = search.familiarity(data.X[test]), np.isin(data.y[test], left_out)
+threshold = search.rejection_.threshold(0.05)
+names = ", ".join(np.array(data.class_names)[left_out])
+figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
+bins = np.linspace(familiar.min(), familiar.max(), 40)
+for chosen, color, label in (
+    (~outside, SEEN, "described letters"),
+    (outside, UNSEEN, f"{names}: not described"),
+):
+    share = 100 * np.mean(familiar[chosen] < threshold)
+    weights = np.full(chosen.sum(), 100 / chosen.sum())
+    axis.hist(
+        familiar[chosen],
+        bins,
+        weights=weights,
+        color=color,
+        alpha=0.6,
+        label=f"{label}, {share:.0f} % rejected",
+    )
+axis.axvline(threshold, color=HARMONIC, ls="--", label="threshold of reject=0.05")
+axis.set(xlabel=f"familiarity: {search.rejection_.score}", ylabel="test samples (%)")
+axis.legend(fontsize=8)
+figure.savefig(Path(__file__).with_name("unknown.svg"), metadata={"Date": None})
+print(search.rejection_.score, search.rejection_.auroc, threshold)
