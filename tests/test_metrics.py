@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -17,9 +17,11 @@ from unseen.errors import UnseenError
 from unseen.metrics import (
     accuracy,
     class_weights,
+    false_positive_rate,
     gzsl_accuracies,
     gzsl_scorer,
     harmonic_mean,
+    reliability,
     seen_unseen_auroc,
 )
 
@@ -123,3 +125,23 @@ def test_the_scorer_takes_classes_for_seen_where_nothing_else_is_said():
     assert gzsl_scorer(model, [[0.0], [1.0], [2.0]], ["ant", "bee", "cow"]) == 0.0
     with pytest.raises(UnseenError, match="No sample belongs to unseen classes"):
         gzsl_scorer(model, [[0.0], [1.0]], ["ant", "bee"])
+
+
+def test_reliability_equals_its_definition():
+    rng = np.random.default_rng(0)
+    sure, right = rng.random(500), rng.random(500) < 0.6
+    ece = 0.0
+    for low in np.arange(15) / 15:
+        chosen = (sure >= low) & (sure < low + 1 / 15)
+        ece += abs(right[chosen].sum() - sure[chosen].sum()) / 500
+    found = reliability(sure, right)
+    assert found.ece == pytest.approx(ece) and found.samples.sum() == 500
+    assert reliability([1.0], [True]).ece == 0  # the end belongs to the last bin
+
+
+def test_the_false_positive_rate_keeps_its_share():
+    rng = np.random.default_rng(0)
+    positive, negative = rng.normal(size=1000) + 1, rng.normal(size=400)
+    fpr, tpr, _ = roc_curve(np.repeat([1, 0], [1000, 400]), np.concatenate([positive, negative]))
+    expected = fpr[np.searchsorted(tpr, 0.95)]
+    assert false_positive_rate(positive, negative) == pytest.approx(expected, abs=0.01)

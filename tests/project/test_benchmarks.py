@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from conftest import ROOT
@@ -26,3 +27,18 @@ def test_conditions_are_read():
 
     assert (met(5.1, "<= 5"), met(5.0, "<= 5"), met(50, ">= 50"), met(1, "")) == ("NO", "yes", "yes", "")
     assert table([("sorting", 4.0, "times", "<= 5")]).split() == ["sorting", "4", "times", "<=", "5", "yes"]
+
+
+def test_pooled_calibration_errors_are_those_of_all_samples_together():
+    from benchmarks.sure import pooled
+
+    from unseen.metrics import reliability
+
+    rng = np.random.default_rng(0)
+    sure, right = rng.random(300), rng.random(300) < 0.5
+    parts = [reliability(sure[rows], right[rows]) for rows in (slice(0, 100), slice(100, 300))]
+    rows = [
+        {"seen": {"after": {"bins": [p.samples.tolist(), p.confidence.tolist(), p.accuracy.tolist()]}}}
+        for p in parts
+    ]
+    assert pooled(rows, "seen", "after") == pytest.approx(reliability(sure, right).ece)
