@@ -14,15 +14,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import ROOT
-from problems import LEARNED
+from problems import LEARNED, small_experiment
 from unseen import UnseenError
 from unseen.benchmark.cluster import dask_cluster
 from unseen.benchmark.experiment import Experiment
-from unseen.benchmark.runner import plan, run_bench
+from unseen.benchmark.runner import attempt, plan, run_bench
 from unseen.benchmark.store import FILE_NAME, Store
 
 pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
+pytestmark = pytest.mark.xdist_group("processes")
+slow = pytest.mark.slow
 
 ENVIRONMENT = {
     **os.environ,
@@ -40,11 +41,14 @@ class Cluster:
         self.scheduler = self._start("dask_scheduler", *options)
         wait_for(self.file.exists)
         self.address = json.loads(self.file.read_text())["address"]
-        self.workers = [self._start_worker(folder / str(number)) for number in range(workers)]
+        self.folder, self.workers = folder, []
+        for _ in range(workers):
+            self.add_worker()
 
-    def _start_worker(self, folder):
+    def add_worker(self):
+        folder = self.folder / str(len(self.workers))
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", folder]
-        return self._start("dask_worker", self.address, *options)
+        self.workers.append(self._start("dask_worker", self.address, *options))
 
     def _start(self, program, *options):
         command = [sys.executable, "-m", f"distributed.cli.{program}", *map(str, options)]
@@ -85,7 +89,7 @@ def bench(*arguments):
 
 
 def finish(process):
-    output, words = process.communicate(timeout=300)
+    output, words = process.communicate(timeout=900)
     return process.returncode, output, words
 
 
@@ -104,6 +108,7 @@ def stored(folder):
         return len(store.runs())
 
 
+@slow
 def test_same_numbers_as_on_this_machine(shared_cluster, tmp_path):
     what = ["digits", "--methods", ",".join(LEARNED), "--seeds", 1]
     code, remote, words = finish(bench(*what, "--cluster", shared_cluster.address, "--out", tmp_path / "r"))
@@ -113,7 +118,9 @@ def test_same_numbers_as_on_this_machine(shared_cluster, tmp_path):
     assert numbers(json.loads(remote)) == numbers(json.loads(local))
 
 
+@slow
 def test_data_is_sent_once_and_not_with_every_run(shared_cluster, tmp_path, monkeypatch):
+    before = received(shared_cluster.address)
     experiment = Experiment.load("digits")
     pickled = []
     reduce = object.__reduce_ex__
@@ -125,8 +132,19 @@ def test_data_is_sent_once_and_not_with_every_run(shared_cluster, tmp_path, monk
         report = run_bench(tasks, store, quiet=True, cluster=shared_cluster.address)
     assert report.done == 8
     assert len(pickled) == 1
+    after = received(shared_cluster.address)
+    assert max(after[worker] - before[worker] for worker in after) <= 1
 
 
+def received(address):
+    """How often each worker has got something from another one; only data of experiments travels."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        return client.run(lambda dask_worker: dask_worker.state.transfer_incoming_count_total)
+
+
+@slow
 def test_an_error_of_a_method_is_a_failed_run(shared_cluster, tmp_path):
     tasks = plan([Experiment.load("digits")], ["fake_methods:Failing", "linear-sv"], 1)
     with Store(tmp_path, create=True) as store:
@@ -135,6 +153,7 @@ def test_an_error_of_a_method_is_a_failed_run(shared_cluster, tmp_path):
     assert "one half of nothing" in report.failures[0].error
 
 
+@slow
 def test_closed_forms_sum_up_where_the_chunks_are(shared_cluster):
     import dask.array
     from distributed import Client
@@ -164,6 +183,7 @@ def expected(tmp_path_factory):
     return numbers(json.loads(output))
 
 
+@slow
 def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(own_cluster, expected, tmp_path):
     folder = tmp_path / "run"
     process = bench(*SLOW, "--cluster", own_cluster.address, "--out", folder)
@@ -174,6 +194,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(own_cluster,
     assert numbers(json.loads(output)) == expected
 
 
+@slow
 def test_a_lost_scheduler_is_a_clear_error_and_the_store_goes_on_here(own_cluster, expected, tmp_path):
     folder = tmp_path / "run"
     process = bench(*SLOW, "--cluster", own_cluster.address, "--out", folder)
@@ -192,14 +213,74 @@ def test_a_lost_scheduler_is_a_clear_error_and_the_store_goes_on_here(own_cluste
     assert numbers(json.loads(output)) == expected
 
 
+@pytest.mark.parametrize("number", [*range(20)])
+@slow
+def test_workers_killed_at_any_moment_change_nothing_but_the_time(own_cluster, expected, tmp_path, number):
+    rng = np.random.default_rng(number)
+    process = bench(*SLOW, "--cluster", own_cluster.address, "--out", tmp_path / "run")
+    time.sleep(rng.uniform(0.5, 12))  # connecting, sending data, computing, returning results
+    last = rng.random() < 0.5
+    for worker in own_cluster.workers[: 2 if last else 1]:
+        worker.send_signal(signal.SIGKILL)
+    time.sleep(rng.uniform(0, 3))
+    if last or rng.random() < 0.5:
+        own_cluster.add_worker()
+    code, output, words = finish(process)
+    assert code == 0, words
+    assert numbers(json.loads(output)) == expected
+
+
+@slow
+def test_no_worker_for_long_is_a_clear_error_and_the_store_goes_on_here(own_cluster, expected, tmp_path):
+    folder = tmp_path / "run"
+    process = bench(*SLOW, "--cluster", own_cluster.address, "--cluster-timeout", 3, "--out", folder)
+    wait_for(lambda: stored(folder) >= 2)
+    for worker in own_cluster.workers:
+        worker.send_signal(signal.SIGKILL)
+    code, output, words = finish(process)
+    assert (code, output) == (2, "")
+    assert "has had no workers for 3 s. What has finished is stored" in words.strip().splitlines()[-1]
+    assert "Traceback" not in words
+    code, output, words = finish(bench(*SLOW, "--jobs", 1, "--out", folder))
+    assert code == 0
+    assert numbers(json.loads(output)) == expected
+
+
+@pytest.fixture(scope="module")
+def small_tasks():
+    return plan([small_experiment()], ["fake_methods:Chance"], 3)
+
+
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=slow)])
+def test_a_worker_killed_while_the_data_is_sent_changes_nothing(
+    own_cluster, small_tasks, tmp_path, monkeypatch, number
+):
+    victim = own_cluster.workers[number]
+    reduce = object.__reduce_ex__
+
+    def pickle_and_kill(self, version):
+        victim.send_signal(signal.SIGKILL)
+        return reduce(self, version)
+
+    found = []
+    for folder, options in (("here", {"jobs": 1}), ("cluster", {"cluster": own_cluster.address})):
+        if folder == "cluster":
+            monkeypatch.setattr(Experiment, "__reduce_ex__", pickle_and_kill)
+        with Store(tmp_path / folder, create=True) as store:
+            assert run_bench(small_tasks, store, quiet=True, **options).done == 3
+            found.append(numbers(store.results(small_tasks[0].experiment.key)))
+    assert victim.wait(10) == -signal.SIGKILL
+    assert sorted(map(str, found[0])) == sorted(map(str, found[1]))
+
+
 def refusal(address):
-    with pytest.raises(UnseenError) as error, dask_cluster(address, []):
+    with pytest.raises(UnseenError) as error, dask_cluster(address, timeout=1):
         pass
     return str(error.value)
 
 
-def test_addresses_that_cannot_be_used(monkeypatch, tmp_path):
-    monkeypatch.setattr("unseen.benchmark.cluster._PATIENCE", 1)
+@slow
+def test_addresses_that_cannot_be_used(tmp_path):
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in refusal("tcp://127.0.0.1:9")
     assert "No Dask scheduler answers at nonsense://x" in refusal("nonsense://x")
     lonely = Cluster(tmp_path, workers=0)
@@ -209,6 +290,16 @@ def test_addresses_that_cannot_be_used(monkeypatch, tmp_path):
         lonely.stop()
 
 
+@slow
 def test_other_versions_are_refused(shared_cluster, monkeypatch):
     monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
     assert "This is unseen 999, but workers" in refusal(shared_cluster.address)
+
+
+@slow
+def test_a_worker_that_joins_later_with_another_version_is_refused(shared_cluster, monkeypatch, small_tasks):
+    call = (small_tasks[0].run, small_tasks[0].experiment, 1)
+    with dask_cluster(shared_cluster.address) as cluster:
+        monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
+        with pytest.raises(UnseenError, match="This is unseen 999, but workers"):
+            next(cluster.results(attempt, [call]))

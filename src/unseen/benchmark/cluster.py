@@ -1,47 +1,136 @@
-"""A bench on a running Dask cluster, through joblib's Dask back end."""
+"""A bench on a running Dask cluster, whose workers may come and go."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import pickle
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
-
-from joblib import parallel_config
 
 from unseen import __version__
 from unseen.benchmark.experiment import Experiment
+from unseen.benchmark.store import Run
 from unseen.errors import UnseenError, need_extra
 
-_PATIENCE = 10  # seconds to wait for the scheduler, and for a first worker
+TIMEOUT = 60.0  # seconds that a bench waits for a worker before it gives up
+_CONNECT = 10.0  # at most so many seconds for the scheduler to answer
+_STEP = 1.0  # seconds between two looks at the workers
+_RESUME = (
+    "What has finished is stored: the same command continues from there, with a new --cluster, or without "
+    "it on this machine."
+)
+Call = tuple[Run, Experiment, int]  # run, experiment, threads
+Function = Callable[[Run, Experiment, int], Any]
 
 
 @contextmanager
-def dask_cluster(address: str, experiments: Sequence[Experiment]) -> Iterator[int]:
-    """Run joblib calls inside the block on the cluster; yields the number of its threads.
-
-    Every experiment is sent to every worker once, at the start. The runs of a worker that dies go to the
-    others; only the loss of the scheduler ends the block early.
+def dask_cluster(address: str, timeout: float = TIMEOUT) -> Iterator[Cluster]:
+    """Connect to a cluster; the loss of its scheduler ends the block with a clear error.
 
     Parameters
     ----------
     address : str
         Of the scheduler, such as ``tcp://host:8786``.
-    experiments : sequence of Experiment
-        What the calls will have as arguments.
+    timeout : float
+        How many seconds the cluster may be without any worker, at the start and later.
     """
-    with _silence("distributed.client"), _connect(address) as client:
-        _check_workers(client, address)
+    with _silence("distributed.client"), _connect(address, timeout) as client:
         try:
-            with parallel_config("dask", client=client, scatter=list(experiments)):
-                yield sum(client.ncores().values())
+            _check_workers(client, address, timeout)
+            yield Cluster(client, address, timeout)
         except Exception as error:
-            if client.status == "running":
+            # a client that has connected anew has lost its futures: they are canceled
+            if client.status == "running" and not _is_canceled(error):
                 raise
+            raise UnseenError(f"Lost the Dask scheduler at {address}. {_RESUME}") from error
+
+
+class Cluster:
+    """Calls on the workers of a cluster; whatever a lost worker has had or was doing is done again elsewhere.
+
+    The data of an experiment is the result of a task that the scheduler can repeat. It goes to a worker with
+    the first run there, from another worker or from the scheduler, and stays: a worker that joins later
+    gets it, too.
+    """
+
+    def __init__(self, client: Any, address: str, timeout: float) -> None:
+        self._client, self._address, self._timeout = client, address, timeout
+        self._data: dict[str, Any] = {}  # futures by the key of their experiment
+        self._last_worker = time.monotonic()  # when there was a worker
+
+    def results(self, function: Function, calls: Iterable[Call]) -> Iterator[tuple[Run, Any]]:
+        """Yield each run with the result of its call, or with the exception that it ended in."""
+        waiting: dict[Any, Run] = {}
+        calls = iter(calls)
+        while True:
+            # Few, so that a run which another bench stores meanwhile is skipped. But more than the workers
+            # take at once: Dask removes copies of data beyond the number of runs that wait for it.
+            room = 4 * max(1, self._count_threads()) - len(waiting)
+            waiting |= {self._submit(function, call): call[0] for call in islice(calls, max(0, room))}
+            if not waiting:
+                return
+            for future in self._wait(list(waiting)):
+                found = self._fetch(future)
+                if found is not None:
+                    yield waiting.pop(future), found[0]
+
+    def _count_threads(self) -> int:
+        """Return the number of threads of all workers; none for too long is an error."""
+        threads = int(sum(self._client.nthreads().values()))
+        now = time.monotonic()
+        if threads:
+            self._last_worker = now
+        elif now - self._last_worker > self._timeout:
             raise UnseenError(
-                f"Lost the Dask scheduler at {address}. What has finished is stored: the same command "
-                "continues from there, with a new --cluster, or without it on this machine."
-            ) from error
+                f"The Dask scheduler at {self._address} has had no workers for {self._timeout:g} s. {_RESUME}"
+            )
+        return threads
+
+    def _submit(self, function: Function, call: Call) -> Any:
+        run, experiment, threads = call
+        if experiment.key not in self._data:
+            with warnings.catch_warnings():
+                # Dask would rather have large data scattered, but that is lost with the workers that hold it
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                load = self._client.submit(pickle.loads, pickle.dumps(experiment), pure=False)
+            self._data[experiment.key] = load
+        data = self._data[experiment.key]
+        return self._client.submit(call_here, __version__, function, run, data, threads, pure=False)
+
+    def _wait(self, futures: list[Any]) -> list[Any]:
+        """Return the futures that have ended, after a moment at most."""
+        import distributed
+
+        wait: Any = distributed.wait  # distributed has no types
+        try:
+            with self._client.as_current():
+                return list(wait(futures, timeout=_STEP, return_when="FIRST_COMPLETED").done)
+        except TimeoutError:
+            return []
+
+    def _fetch(self, future: Any) -> tuple[Any] | None:
+        """Return what a call ended in, or None if that was lost with its worker and is computed again."""
+        try:
+            return (future.result(timeout=self._timeout),)
+        except TimeoutError:
+            return None
+        except UnseenError:  # a worker with another version; errors of a method are part of its result
+            raise
+        except Exception as error:
+            if self._client.status != "running" or _is_canceled(error):
+                raise
+            return (error,)
+
+
+def call_here(version: str, function: Function, run: Run, experiment: Experiment, threads: int) -> Any:
+    """Call a function on a worker, unless that has another version of this package."""
+    if version != __version__:
+        raise _other_versions(version, {__version__})
+    return function(run, experiment, threads)
 
 
 @contextmanager
@@ -59,14 +148,20 @@ def _nothing(record: logging.LogRecord) -> bool:
     return False
 
 
-def _connect(address: str) -> Any:
+def _is_canceled(error: Exception) -> bool:
+    from concurrent.futures import CancelledError
+
+    return isinstance(error, CancelledError)
+
+
+def _connect(address: str, timeout: float) -> Any:
     try:
         from distributed import Client
     except ImportError as error:
         raise need_extra("distributed", "dask", "--cluster") from error
     connect: Any = Client  # distributed has no types
     try:
-        return connect(address, timeout=_PATIENCE, set_as_default=False)
+        return connect(address, timeout=min(timeout, _CONNECT), set_as_default=False)
     except (OSError, ValueError) as error:
         raise UnseenError(
             f"No Dask scheduler answers at {address} ({error}). Start one with: dask scheduler; then one or "
@@ -74,23 +169,28 @@ def _connect(address: str) -> Any:
         ) from error
 
 
-def _check_workers(client: Any, address: str) -> None:
+def _check_workers(client: Any, address: str, timeout: float) -> None:
     """Wait for a worker, and refuse workers with another version of this package."""
     try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
-        versions = client.run(worker_version)
+        client.wait_for_workers(1, timeout=timeout)
     except TimeoutError as error:
         raise UnseenError(
             f"The Dask scheduler at {address} has no workers. Start some with: dask worker {address}"
         ) from error
-    except ModuleNotFoundError as error:
-        raise UnseenError(f"The workers of {address} cannot import unseen: install it there too.") from error
-    others = set(versions.values()) - {__version__}
+    # a worker that is lost at this moment answers with an error; one that joins later is asked with its call
+    answers = client.run(worker_version, on_error="return").values()
+    if any(isinstance(answer, ModuleNotFoundError) for answer in answers):
+        raise UnseenError(f"The workers of {address} cannot import unseen: install it there too.")
+    others = {answer for answer in answers if isinstance(answer, str)} - {__version__}
     if others:
-        raise UnseenError(
-            f"This is unseen {__version__}, but workers of {address} have {', '.join(sorted(others))}. "
-            "Install the same version everywhere."
-        )
+        raise _other_versions(__version__, others)
+
+
+def _other_versions(here: str, others: set[str]) -> UnseenError:
+    return UnseenError(
+        f"This is unseen {here}, but workers of the cluster have {', '.join(sorted(others))}. "
+        "Install the same version everywhere."
+    )
 
 
 def worker_version() -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from joblib import cpu_count, delayed, parallel_config
@@ -46,6 +46,9 @@ class Outcome:
     details: str = ""
 
 
+Outcomes = Generator[Outcome, None, None]
+
+
 @dataclass
 class Tally:
     """How many runs of a bench were found in the store and how many were done now; which ones failed."""
@@ -82,6 +85,7 @@ def run_bench(
     threads: int = 1,
     quiet: bool = False,
     cluster: str | None = None,
+    cluster_timeout: float = 60.0,
 ) -> Tally:
     """Do every task that the store does not have, and store each result as soon as it is there.
 
@@ -100,6 +104,8 @@ def run_bench(
         Show no progress on stderr.
     cluster : str, optional
         Address of a Dask scheduler to run on, with as many runs at a time as its workers have threads.
+    cluster_timeout : float
+        How many seconds the cluster may be without any worker; after that an error ends the bench.
     """
     experiments = {task.experiment.key: task.experiment for task in tasks}
     for key, experiment in experiments.items():
@@ -108,37 +114,27 @@ def run_bench(
     waiting = {task.run.key: task for task in longest_first if not store.has(task.run.key)}
     tally = Tally(found=len(tasks) - len(waiting))
     if waiting:
-        with _back_end(cluster, list(experiments.values()), jobs) as jobs:
-            _run_all(waiting, store, tally, jobs, threads, quiet)
+        if cluster is None:
+            outcomes = _local_outcomes(waiting, store, jobs or cpu_count(), threads)
+        else:
+            outcomes = _cluster_outcomes(waiting, store, cluster, cluster_timeout, threads)
+        _keep_all(outcomes, len(waiting), store, tally, quiet)
     keys = {task.run.key for task in tasks}
     tally.failures = [failure for failure in store.failures() if failure.run.key in keys]
     return tally
 
 
-def _back_end(
-    cluster: str | None, experiments: Sequence[Experiment], jobs: int | None
-) -> AbstractContextManager[int]:
-    """Return the context in which joblib sends runs to their place; it yields how many run at a time."""
-    if cluster is None:
-        return _processes(jobs or cpu_count())
-    from unseen.benchmark.cluster import dask_cluster
-
-    return dask_cluster(cluster, experiments)
-
-
 @contextmanager
-def _processes(jobs: int) -> Iterator[int]:
+def _processes() -> Iterator[None]:
     """Make joblib's worker processes end with this one, unless the caller has chosen another back end."""
     own = type(get_active_backend()[0]) is BACKENDS["loky"]
     with parallel_config("loky", **dependent()) if own else nullcontext():
-        yield jobs
+        yield
 
 
-def _run_all(
-    waiting: dict[str, Task], store: Store, tally: Tally, jobs: int, threads: int, quiet: bool
-) -> None:
-    with progress(len(waiting), "bench", unit="runs", quiet=quiet) as advance:
-        for outcome in _outcomes(waiting, store, jobs, threads):
+def _keep_all(outcomes: Outcomes, n: int, store: Store, tally: Tally, quiet: bool) -> None:
+    with closing(outcomes), progress(n, "bench", unit="runs", quiet=quiet) as advance:
+        for outcome in outcomes:
             _keep(outcome, store, tally)
             advance(1, f"{outcome.run.method} seed {outcome.run.seed}")
 
@@ -151,23 +147,48 @@ def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
         tally.done += 1
 
 
-def _outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
+def _cluster_outcomes(
+    waiting: dict[str, Task], store: Store, address: str, timeout: float, threads: int
+) -> Outcomes:
+    """Yield outcomes as they come from the workers of a cluster."""
+    from unseen.benchmark.cluster import dask_cluster
+
+    calls = ((task.run, task.experiment, threads) for task in _still_missing(waiting.values(), store))
+    with dask_cluster(address, timeout) as cluster:
+        for run, found in cluster.results(attempt, calls):
+            yield found if isinstance(found, Outcome) else _lost(run, found)
+
+
+def _lost(run: Run, error: Exception) -> Outcome:
+    """Return the outcome of a run whose workers have died, or could not call it."""
+    if type(error).__name__ == "KilledWorker":
+        text = "Its workers were killed time and again, most likely because memory ran out."
+        return Outcome(run, error=text, details=str(error))
+    return Outcome(run, error=f"{type(error).__name__}: {error}", details=str(error))
+
+
+def _local_outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: int) -> Outcomes:
     """Yield outcomes as they come; once a worker has died, go on one by one to find the run that did it."""
     left = dict(waiting)
-    try:
-        for outcome in _attempt_all(left.values(), store, jobs, threads):
-            del left[outcome.run.key]
-            yield outcome
-    except BrokenProcessPool:
-        for task in left.values():
-            yield _attempt_alone(task, threads)
+    with _processes():
+        try:
+            for outcome in _attempt_all(left.values(), store, jobs, threads):
+                del left[outcome.run.key]
+                yield outcome
+        except BrokenProcessPool:
+            for task in left.values():
+                yield _attempt_alone(task, threads)
 
 
 def _attempt_all(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
-    # Checked when its turn comes: another bench on the same folder may have finished it meanwhile.
-    waiting = (task for task in list(tasks) if not store.has(task.run.key))
+    waiting = _still_missing(tasks, store)
     calls = (delayed(attempt)(task.run, task.experiment, threads) for task in waiting)
     return results(calls, jobs, ordered=False)
+
+
+def _still_missing(tasks: Iterable[Task], store: Store) -> Iterator[Task]:
+    # Checked when its turn comes: another bench on the same folder may have finished it meanwhile.
+    return (task for task in list(tasks) if not store.has(task.run.key))
 
 
 def _attempt_alone(task: Task, threads: int) -> Outcome:

@@ -81,6 +81,14 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time.  [default: one per processor]")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each run.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
+@click.option(
+    "--cluster-timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up when the cluster has had no worker for so long.",
+)
 @click.option("--out", type=options.FILE, metavar="RUN", help="Run folder.  [default: runs/DATA-SPLIT]")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
@@ -121,6 +129,7 @@ def command(
     jobs: int | None,
     threads: int,
     cluster: str | None,
+    cluster_timeout: float,
     out: Path | None,
     as_json: bool,
     style: str | None,
@@ -166,7 +175,15 @@ def command(
     with Store(folder, create=True) as store:
         remember_command(store, tasks)
         with stoppable(lambda: stored_so_far(store, tasks, folder)):
-            tally = run_bench(tasks, store, jobs=jobs, threads=threads, quiet=quiet, cluster=cluster)
+            tally = run_bench(
+                tasks,
+                store,
+                jobs=jobs,
+                threads=threads,
+                quiet=quiet,
+                cluster=cluster,
+                cluster_timeout=cluster_timeout,
+            )
         print_results(store, tasks, style)
     print_tally(tally, folder, len(tasks), quiet)
 
