@@ -23,7 +23,7 @@ from unseen._core.labels import (
 )
 from unseen._core.representation import one_line_repr
 from unseen._core.rows import Rows, as_rows, read_ahead
-from unseen._core.scaling import Standardization, scaled_product
+from unseen._core.scaling import Standardization, scaled_products
 from unseen._core.shots import Shots
 from unseen._core.training import Training, weigh_samples
 from unseen.datasets.prototypes import Prototypes, align
@@ -175,7 +175,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Return the score of every sample for every class, (n_samples, n_classes)."""
         samples = self._validate_samples(X)
         scores = np.empty((len(samples), len(self.classes_)), dtype=self._score_dtype(samples))
-        for block, part in self._score_blocks(samples, slice(None)):
+        for block, (part,) in self._score_blocks(samples, slice(None)):
             scores[block] = part
         return scores
 
@@ -193,7 +193,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         samples = self._validate_samples(X)
         columns = candidate_columns(self.classes_, candidates)
         best = np.empty(len(samples), dtype=np.intp)
-        for block, scores in self._score_blocks(samples, columns):
+        chosen = slice(None) if candidates is None else columns  # no copy of all rows
+        for block, (scores,) in self._score_blocks(samples, chosen):
             best[block] = scores.argmax(axis=1)
         labels: LabelArray = self.classes_[columns[best]]
         return labels
@@ -270,15 +271,20 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         )
         return X if isinstance(X, Rows) else checked
 
-    def _score_blocks(self, X: Any, columns: slice | IndexArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield (rows, scores of these rows for some classes), never more than ``SCORES`` at a time."""
+    def _score_blocks(self, X: Any, *groups: slice | IndexArray) -> Iterator[tuple[slice, list[FloatArray]]]:
+        """Yield (rows, their scores for each group of classes), never more than ``SCORES`` at a time.
+
+        The scores of a block are overwritten by those of the next.
+        """
         dtype = self._score_dtype(X)
-        coef = self.coef_[columns].astype(dtype, copy=False).T  # (features, columns)
-        intercept = self.intercept_[columns].astype(dtype, copy=False)
-        blocks = list(score_blocks(len(X), coef.shape[1]))
+        coefs = [self.coef_[columns].astype(dtype, copy=False).T for columns in groups]  # (features, columns)
+        intercepts = [self.intercept_[columns].astype(dtype, copy=False) for columns in groups]
+        blocks = list(score_blocks(len(X), sum(map(len, intercepts))))
+        memory = [np.empty((blocks[0].stop if blocks else 0, len(b)), dtype) for b in intercepts]
         for block, rows in zip(blocks, read_ahead(lambda block: X[block], blocks)):
-            scores = scaled_product(rows, coef, self.normalize)
-            scores += intercept
+            scores = scaled_products(rows, coefs, self.normalize, [part[: len(rows)] for part in memory])
+            for part, intercept in zip(scores, intercepts):
+                part += intercept
             yield block, scores
 
     def _score_dtype(self, X: Any) -> np.dtype[Any]:

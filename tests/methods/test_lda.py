@@ -12,7 +12,7 @@ import oracle
 from problems import linear_problem
 from unseen import LDA, UnseenError
 from unseen._core.scaling import scale_rows
-from unseen.methods import _moments
+from unseen.methods import _moments, lda
 
 
 def kernel_of(model, S_seen):
@@ -94,3 +94,25 @@ def test_wrong_parameters_are_named(params, message):
     X, y, S = linear_problem()
     with pytest.raises(UnseenError, match=message):
         LDA(S, **params).fit(X, y)
+
+
+def test_landmarks_lose_nothing_where_the_kernel_has_their_rank(monkeypatch):
+    X, y, S = linear_problem(n=300, features=9, classes=30, seen=25, attributes=4)
+    params = [{"alpha": a, "shrinkage": r, "kernel": "linear"} for a in (0.01, 1.0) for r in (0.2, 0.9)]
+    exact = [model.similarity(X) for model in LDA(S).fit_path(X, y, params)]
+    monkeypatch.setattr(lda, "LANDMARKS", 8)
+    models = list(LDA(S).fit_path(X, y, params))
+    for model, expected in zip(models, exact):
+        assert model.mapping_.shape == (8, 9)
+        assert_allclose(model.similarity(X), expected, rtol=1e-7, atol=1e-8)
+
+
+def test_the_more_landmarks_the_closer_to_the_exact_kernel(monkeypatch):
+    X, y, S = linear_problem(n=400, features=9, classes=40, seen=36, attributes=4)
+    exact = LDA(S).fit(X, y).similarity(X)
+    errors = []
+    for n in (5, 15, 30):
+        monkeypatch.setattr(lda, "LANDMARKS", n)
+        errors.append(np.abs(LDA(S).fit(X, y).similarity(X) - exact).max())
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.1 * np.abs(exact).max()

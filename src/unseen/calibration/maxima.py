@@ -46,6 +46,16 @@ class ScoreMaxima:
         return cls(best_seen, best_unseen, argmax_seen, argmax_unseen)
 
     @classmethod
+    def from_parts(cls, seen_scores: FloatArray, unseen_scores: FloatArray, seen: BoolArray) -> Self:
+        """Reduce the scores of the seen classes and those of the others, each in the order of ``seen``.
+
+        Two arrays without gaps are searched as they are, whereas columns of one array have to be copied.
+        """
+        best_seen, argmax_seen = _best(seen_scores, np.flatnonzero(seen))
+        best_unseen, argmax_unseen = _best(unseen_scores, np.flatnonzero(~seen))
+        return cls(best_seen, best_unseen, argmax_seen, argmax_unseen)
+
+    @classmethod
     def concatenate(cls, blocks: Sequence[Self]) -> Self:
         """Join the maxima of consecutive blocks of samples."""
         if not blocks:
@@ -104,13 +114,17 @@ def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolA
 
 
 def _best(scores: FloatArray, columns: IndexArray) -> tuple[FloatArray, IndexArray]:
-    """Return the largest score of every sample among some columns, and its column (-1 if excluded)."""
+    """Return the largest score of every sample among some columns, and its column (-1 if excluded).
+
+    ``scores`` holds these columns alone, or all.
+    """
     best = np.full(len(scores), -np.inf, dtype=scores.dtype)
     position = np.zeros(len(scores), dtype=np.intp)
-    rows = max(1, _CACHED // max(1, len(columns)))
+    alone = scores.shape[1] == len(columns)
+    rows = max(1, len(scores) if alone else _CACHED // max(1, len(columns)))
     for start in range(0, len(scores) if len(columns) else 0, rows):
         block = slice(start, start + rows)
-        part = scores[block].take(columns, axis=1)  # (rows, columns)
+        part = scores[block] if alone else scores[block].take(columns, axis=1)  # (rows, columns)
         position[block] = part.argmax(axis=1)
         best[block] = part[np.arange(len(part)), position[block]]
     if np.isnan(best).any():  # argmax stops at the first NaN of a row

@@ -6,6 +6,9 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
 from unseen._core.blocks import FloatArray
+from unseen._core.scaling import squared_lengths
+
+_PAIRS = 2**22  # distances that are computed one by one, which is slower and more exact
 
 
 def kernel_matrix(A: FloatArray, S: FloatArray, kernel: str, bandwidth: float) -> FloatArray:
@@ -19,7 +22,17 @@ def kernel_matrix(A: FloatArray, S: FloatArray, kernel: str, bandwidth: float) -
         return np.asarray(A @ S.T)
     # exp(-||a - s||^2 / (bandwidth median^2))
     width = bandwidth * median_distance(S) ** 2 or 1.0
-    return np.asarray(np.exp(-cdist(A, S, "sqeuclidean") / width))
+    return np.asarray(np.exp(-squared_distances(A, S) / width))
+
+
+def squared_distances(A: FloatArray, S: FloatArray) -> FloatArray:
+    """Return the squared distances of the rows of A to those of S; very many of them by a matrix product."""
+    if len(A) * len(S) <= _PAIRS:
+        return np.asarray(cdist(A, S, "sqeuclidean"))
+    # ||a - s||^2 = ||a||^2 + ||s||^2 - 2 a.s
+    squares = squared_lengths(A)[:, None] + squared_lengths(S)
+    squares -= 2 * (A @ S.T)
+    return np.maximum(squares, 0, out=squares)
 
 
 def median_distance(S: FloatArray) -> float:

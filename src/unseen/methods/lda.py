@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, row_blocks
 from unseen._core.scaling import weigh_rows
 from unseen._core.training import Training
 from unseen.errors import UnseenError
@@ -18,6 +18,7 @@ from unseen.methods._kernels import kernel_matrix
 from unseen.methods._moments import Moments, Spectrum
 
 KERNELS = ("rbf", "linear")
+LANDMARKS = 2048  # seen classes whose kernel matrix is used as it is; of more classes, so many are landmarks
 
 
 class LDA(Anchorable):
@@ -33,6 +34,10 @@ class LDA(Anchorable):
     where the rows of M are the centered means of the seen classes. A class is scored by the logarithm of
     its Gaussian density, :math:`x^\top P \mu - \tfrac12 \mu^\top P \mu` for a centered sample x. One
     eigendecomposition of :math:`\Sigma_w` serves every alpha, shrinkage, kernel and bandwidth.
+
+    With more than 2048 seen classes the kernel is a low-rank (Nyström) approximation: 2048 random seen
+    classes are landmarks, all seen classes are regressed on their similarities to these, and nothing has
+    seen classes x seen classes entries.
 
     Parameters
     ----------
@@ -60,7 +65,8 @@ class LDA(Anchorable):
     center_ : ndarray of shape (n_features,)
         Mean of the training samples.
     overlap_ : ndarray of shape (n_seen, n_seen)
-        The quadratic form of the intercepts: ``mu(s)' P mu(s) = k(s, S) overlap_ k(s, S)'``.
+        The quadratic form of the intercepts: ``mu(s)' P mu(s) = k(s, S) overlap_ k(s, S)'``. With more than
+        2048 seen classes, S are the landmarks.
     variances_, directions_ : ndarray of shapes (rank,) and (n_features, rank)
         Eigenvalues and eigenvectors of the covariance within classes, for means that are not combined from
         those of the seen classes: anchors, and the samples of new classes. The eigenvectors are as large
@@ -140,6 +146,17 @@ class LDA(Anchorable):
         M = means - (S if self.anchor else center)  # what the regression predicts
         within = Within.of(within_spectrum(moments) if spectrum is None else spectrum, len(center))
         directions = within.spectrum.vectors.astype(np.float32)
+        solve = self._solve_landmarks if len(S) > LANDMARKS else self._solve_kernel
+        for model, (mapping, overlap) in zip(models, solve(S, M, within, models)):
+            model.center_ = center
+            model.overlap_ = overlap
+            model.variances_, model.directions_ = within.spectrum.values, directions
+            yield mapping
+
+    def _solve_kernel(
+        self, S: FloatArray, M: FloatArray, within: Within, models: Sequence[Any]
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield mapping and overlap of each model."""
         precision_rows = cache(within.precision_of(M))
         kernel_spectrum = cache(lambda *kernel: Spectrum.of_gram(kernel_matrix(S, S, *kernel)))
         for model in models:
@@ -147,13 +164,19 @@ class LDA(Anchorable):
             # (K + alpha I)^-1 with K = U diag(w) U'; k(s, S) is zero where K is
             eig = kernel_spectrum(model.kernel, model.bandwidth)
             inverse = (eig.vectors / (eig.values + model.alpha)) @ eig.vectors.T  # (seen, seen)
-            model.center_ = center
-            model.overlap_ = inverse @ MPM @ inverse
-            model.variances_, model.directions_ = within.spectrum.values, directions
-            yield inverse @ MP
+            yield inverse @ MP, inverse @ MPM @ inverse
+
+    def _solve_landmarks(
+        self, S: FloatArray, M: FloatArray, within: Within, models: Sequence[Any]
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield mapping and overlap of each model, for features k(s, L) of a class with landmarks L."""
+        regression = cache(lambda *kernel: LandmarkRegression.of(S, M, *kernel))
+        for model in models:
+            A = regression(model.kernel, model.bandwidth).weights(model.alpha)  # mu(s) = k(s, L) A
+            yield within.precision_of(A)(model.shrinkage)  # A P, A P A'
 
     def _class_features(self, S: FloatArray) -> FloatArray:
-        seen = self._placed(self.training_prototypes_)
+        seen = choose_landmarks(self._placed(self.training_prototypes_), len(self.mapping_))
         return kernel_matrix(self._placed(S), seen, self.kernel, self.bandwidth)
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
@@ -162,9 +185,12 @@ class LDA(Anchorable):
         return np.asarray(-coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", k @ self.overlap_, k))
 
     def _linear_rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if not self.anchor:
-            return super()._linear_rows(S)
-        return self._rows_beside(S, np.ones(len(S)), self._placed(S) - self.center_)
+        if self.anchor:
+            return self._rows_beside(S, np.ones(len(S)), self._placed(S) - self.center_)
+        # in blocks, for there may be far more classes than landmarks
+        rows = [super(LDA, self)._linear_rows(S[block]) for block in row_blocks(len(S))]
+        coefs, intercepts = zip(*rows)
+        return np.concatenate(coefs), np.concatenate(intercepts)
 
     def _takes_samples(self) -> bool:
         return True
@@ -189,6 +215,49 @@ class LDA(Anchorable):
         spread = np.einsum("ij,ij->i", k @ self.overlap_, k) + np.einsum("ij,ij->i", b, 2 * Pa + Pb)
         coef = Pa + Pb
         return coef, -coef @ self.center_ - 0.5 * spread
+
+
+# ---- many seen classes ---------------------------------------------------------------------------------
+
+
+def choose_landmarks(S: FloatArray, n: int) -> FloatArray:
+    """Return n rows at random, always the same ones of equally many; all rows if there are no more."""
+    if len(S) <= n:
+        return S
+    chosen: FloatArray = S[np.sort(np.random.default_rng(0).permutation(len(S))[:n])]
+    return chosen
+
+
+@dataclass(frozen=True)
+class LandmarkRegression:
+    """Kernel ridge regression with the Nyström kernel ``k(s, L) K_L^-1 k(L, s')``, for every alpha.
+
+    With features ``phi(s) = k(s, L) C``, where ``C C' = K_L^-1``, it is ridge regression from phi, and
+    ``Phi'Phi = U diag(w) U'`` solves it.
+    """
+
+    back: FloatArray  # C U, (landmarks, rank)
+    values: FloatArray  # w, (rank,)
+    targets: FloatArray  # U' Phi' M, (rank, features)
+
+    @classmethod
+    def of(cls, S: FloatArray, M: FloatArray, kernel: str, bandwidth: float) -> Self:
+        """Factorize for seen prototypes S and what to predict for them, M."""
+        L = choose_landmarks(S, LANDMARKS)
+        K = Spectrum.of_gram(kernel_matrix(L, L, kernel, bandwidth))
+        C = K.vectors / np.sqrt(K.values)  # (landmarks, rank)
+        gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
+        for block in row_blocks(len(S)):
+            Phi = kernel_matrix(S[block], L, kernel, bandwidth) @ C  # (block, rank)
+            gram += Phi.T @ Phi
+            targets += Phi.T @ M[block]
+        eig = Spectrum.of_gram(gram)
+        return cls(C @ eig.vectors, eig.values, eig.vectors.T @ targets)
+
+    def weights(self, alpha: float) -> FloatArray:
+        """Return A with ``mu(s) = k(s, L) A``, (landmarks, features)."""
+        # A = C (Phi'Phi + alpha I)^-1 Phi' M
+        return np.asarray((self.back / (self.values + alpha)) @ self.targets)
 
 
 # ---- the covariance within classes -------------------------------------------------------------------

@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import LabelArray, distinct_labels, label_positions
 from unseen._core.rows import choose_rows, n_rows, read_ahead, read_rows
+from unseen.base import ZeroShotClassifier
 from unseen.calibration.classifier import class_scores
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
@@ -23,6 +24,7 @@ Fold = tuple[IndexArray, IndexArray]  # (train, validation) indices
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 KEPT = 2**17  # scores that are kept of a trial, half a megabyte
 FEWEST = 32  # samples that are kept of a trial, however many classes there are
+_MANY = 1000  # classes; to copy the scores of more takes too long
 
 
 @runtime_checkable
@@ -158,6 +160,8 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
     The columns in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
     columns: Any = _columns_of(model, labels)
+    if isinstance(model, ZeroShotClassifier) and len(labels) > _MANY:
+        return ScoreMaxima.concatenate(list(_linear_maxima(model, X, columns, seen)))
     if np.array_equal(columns, np.arange(len(model.classes_))):
         columns = slice(None)  # no copy of the scores
     blocks = score_blocks(n_rows(X), len(model.classes_))
@@ -167,6 +171,15 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
             for rows in read_ahead(lambda block: read_rows(X, block), blocks)
         ]
     )
+
+
+def _linear_maxima(
+    model: ZeroShotClassifier, X: Any, columns: IndexArray, seen: BoolArray
+) -> Iterator[ScoreMaxima]:
+    """Yield the maxima of each block of samples: one product for the seen classes, one for the others."""
+    samples = model._validate_samples(X)
+    for _, (of_seen, of_unseen) in model._score_blocks(samples, columns[seen], columns[~seen]):
+        yield ScoreMaxima.from_parts(of_seen, of_unseen, seen)
 
 
 def _columns_of(model: Any, labels: LabelArray) -> IndexArray:

@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.labels import LabelArray, label_positions
 from unseen._core.rows import choose_rows, read_rows
-from unseen._core.scaling import scaled_product
+from unseen._core.scaling import scaled_products
 from unseen.base import KAPPA, ZeroShotClassifier
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
 from unseen.selection.evaluation import Fold, Params, Samples, fit_each
@@ -113,9 +113,8 @@ class Rehearsal:
             for kappa in KAPPAS:
                 rows = self.model._rows_of_means(S, shots.described_share(kappa), shots.means)
                 coef, intercept = self.model._fold(*rows)
-                scores[:, ~self.seen] = (
-                    scaled_product(X[rest], coef.T.astype(X.dtype), self.model.normalize) + intercept
-                )
+                (product,) = scaled_products(X[rest], [coef.T.astype(X.dtype)], self.model.normalize)
+                scores[:, ~self.seen] = product + intercept
                 yield (n, kappa), self._curve(scores, y[rest])
 
     def _curve(self, scores: FloatArray, y: IndexArray) -> SeenUnseenCurve:

@@ -519,10 +519,11 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         check_is_fitted(self, "gamma_")
         X = _indexable(X)
         columns = candidate_columns(self.classes_, candidates)
+        chosen: Any = slice(None) if candidates is None else columns  # no copy of all scores
         rejection = None if reject is None else self._rejects(reject)
         best, familiar = np.empty(n_rows(X), dtype=np.intp), np.zeros(n_rows(X))
         for block in score_blocks(len(best), len(self.classes_)):
-            scores = self.similarity(read_rows(X, block))[:, columns]
+            scores = self.similarity(read_rows(X, block))[:, chosen]
             best[block] = scores.argmax(axis=1)
             if rejection:
                 familiar[block] = rejection.familiarity(scores, self.temperature_)
