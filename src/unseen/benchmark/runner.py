@@ -20,6 +20,7 @@ from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.results import RunResult
 from unseen.benchmark.store import Failure, Run, Store
 from unseen.methods import METHODS, describe_method, find_method
+from unseen.methods._sharing import share_sums
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,7 @@ def attempt(run: Run, experiment: Experiment, threads: int) -> Outcome:
         with (
             threadpool_limits(threads),
             parallel_config("sequential"),
+            share_sums(run.experiment),
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")

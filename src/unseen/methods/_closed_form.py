@@ -16,6 +16,7 @@ from unseen._core.training import Training, weigh_samples
 from unseen.base import Params, ZeroShotClassifier
 from unseen.errors import UnseenError
 from unseen.methods._moments import Moments, Spectrum, is_dask
+from unseen.methods._sharing import shared_moments
 
 _SOLUTION = ("mapping_", "coef_", "intercept_")
 _NO_SUMS = (
@@ -212,7 +213,8 @@ class ClosedForm(ZeroShotClassifier):
 
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         thin = len(training.y) < training.X.shape[1]  # N < D: X'X is larger than the data
-        moments = self._sum_up(training, gram=self._needs_gram and not thin)
+        gram = self._needs_gram and not thin
+        moments = shared_moments(training, gram, lambda: self._sum_up(training, gram=gram))
         spectrum = self._thin_spectrum(training, moments) if self._uses_gram and thin else None
         yield from self._solve_kept(moments, spectrum, training.S, models)
 

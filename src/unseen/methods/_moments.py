@@ -205,14 +205,6 @@ def _positive(values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, Floa
     return values[keep], vectors[:, keep]
 
 
-def feature_spectrum(moments: Moments, spectrum: Spectrum | None) -> Spectrum:
-    """Return the given spectrum of X'X, or factorize the Gram matrix of the moments."""
-    if spectrum is not None:
-        return spectrum
-    assert moments.gram is not None
-    return Spectrum.of_gram(moments.gram)
-
-
 def target_spectrum(moments: Moments, S: FloatArray) -> Spectrum:
     """Return the spectrum of T'T = S' diag(n) S, where row n of T is the prototype of sample n."""
     return Spectrum.of_rows(np.sqrt(moments.count)[:, None] * S)

@@ -10,7 +10,8 @@ import numpy as np
 from unseen._core.blocks import FloatArray
 from unseen.errors import UnseenError
 from unseen.methods._closed_form import ClosedForm
-from unseen.methods._moments import Moments, Spectrum, feature_spectrum
+from unseen.methods._moments import Moments, Spectrum
+from unseen.methods._sharing import feature_spectrum
 
 
 class ESZSL(ClosedForm):

@@ -11,7 +11,8 @@ from unseen._core.blocks import FloatArray
 from unseen._core.scaling import squared_lengths
 from unseen.methods._anchor import ZERO_SHOT, Anchorable, GridByAnchor
 from unseen.methods._closed_form import ClosedForm
-from unseen.methods._moments import Moments, Spectrum, feature_spectrum, target_spectrum
+from unseen.methods._moments import Moments, Spectrum, target_spectrum
+from unseen.methods._sharing import feature_spectrum
 
 
 class LinearVS(ClosedForm):

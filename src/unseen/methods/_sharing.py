@@ -1,0 +1,84 @@
+"""Sums and spectra of the same training samples, computed once for all closed forms of a bench."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from unseen._core.training import Training
+from unseen.methods._moments import Moments, Spectrum
+
+_MOST = 6  # training sets of an experiment: three folds, two parts, and all
+
+
+@dataclass
+class SharedSums:
+    """What closed forms have computed from the training sets of one experiment."""
+
+    moments: dict[bytes, Moments] = field(default_factory=dict)  # by the digest of the training set
+    spectra: dict[int, Spectrum] = field(default_factory=dict)  # by the identity of a Gram matrix above
+
+    def keep(self, key: bytes, moments: Moments) -> None:
+        """Add moments, and forget the oldest ones where there are too many."""
+        too_many = max(0, len(self.moments) + 1 - _MOST)
+        for old in [key] if key in self.moments else list(self.moments)[:too_many]:
+            self.spectra.pop(id(self.moments.pop(old).gram), None)
+        self.moments[key] = moments
+
+
+_active: ContextVar[SharedSums | None] = ContextVar("shared_sums", default=None)
+_kept: dict[str, SharedSums] = {}  # of the last experiment in this process
+
+
+@contextmanager
+def share_sums(experiment: str) -> Iterator[None]:
+    """Let closed forms share what they compute, in this block and later ones of the same experiment."""
+    if experiment not in _kept:
+        _kept.clear()
+    token = _active.set(_kept.setdefault(experiment, SharedSums()))
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def shared_moments(training: Training, gram: bool, compute: Callable[[], Moments]) -> Moments:
+    """Return the moments of training samples: those of an equal training set, where they are shared."""
+    shared = _active.get()
+    if shared is None or not isinstance(training.X, np.ndarray):
+        return compute()
+    key = _digest(training)
+    found = shared.moments.get(key)
+    if found is None or (gram and found.gram is None):
+        found = compute()
+        shared.keep(key, found)
+    return found if gram else replace(found, gram=None)
+
+
+def feature_spectrum(moments: Moments, spectrum: Spectrum | None) -> Spectrum:
+    """Return the given spectrum of X'X, or factorize the Gram matrix of the moments, once if it is shared."""
+    if spectrum is not None:
+        return spectrum
+    gram, shared = moments.gram, _active.get()
+    assert gram is not None
+    if shared is None or not any(known.gram is gram for known in shared.moments.values()):
+        return Spectrum.of_gram(gram)
+    if id(gram) not in shared.spectra:
+        shared.spectra[id(gram)] = Spectrum.of_gram(gram)
+    return shared.spectra[id(gram)]
+
+
+def _digest(training: Training) -> bytes:
+    """Return a hash of all that moments depend on."""
+    known = hashlib.sha1(usedforsecurity=False)  # the fastest one here; no attack is feared
+    known.update(repr((training.X.shape, training.X.dtype, training.normalize, len(training.S))).encode())
+    standard = training.standard
+    scaling = (None, None) if standard is None else (standard.mean, standard.scale)
+    for array in (training.X, training.y, training.weight, *scaling):
+        known.update(b"-" if array is None else np.ascontiguousarray(array).data)
+    return known.digest()
