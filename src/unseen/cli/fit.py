@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 @options.min_unseen
 @options.unseen_share
 @options.features
+@options.features_glob
 @options.split_dir
 @options.as_json
 @options.quiet
@@ -75,6 +76,7 @@ def command(
     min_unseen: float | None,
     unseen_share: float | None,
     features: str,
+    features_glob: str | None,
     split_dir: Path | None,
     as_json: bool,
     quiet: bool,
@@ -109,6 +111,7 @@ def command(
             split_dir=split_dir,
             prototypes=described,
             unseen_classes=unseen_classes,
+            features_glob=features_glob,
         )
     else:
         photos = _load_images(

@@ -58,6 +58,11 @@ features = click.option(
     metavar="NAME",
     help="Feature file of an xlsa17 folder.",
 )
+features_glob = click.option(
+    "--features-glob",
+    metavar="PATTERN",
+    help="Features of a folder in shards: 'shards/*.npy' or '*.parquet', part2 before part10.",
+)
 split_dir = click.option(
     "--split-dir", type=FILE, metavar="FOLDER", help="Another folder with att_splits.mat and class lists."
 )

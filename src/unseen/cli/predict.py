@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -70,9 +71,12 @@ def command(
         with progress(n, "Predicting", unit="samples", quiet=quiet) as advance:
 
             def counted(tables: Iterable[Table]) -> Iterator[Table]:
+                start, done = time.monotonic(), 0
                 for table in tables:
                     kinds.update(map(str, table["kind"]))
-                    advance(len(table["kind"]), "")
+                    done += len(table["kind"])
+                    rate = done / max(time.monotonic() - start, 1e-9)
+                    advance(len(table["kind"]), f"{rate:,.0f} samples/s")
                     yield table
 
             _write(counted(predict_tables(fitted, opened, top, reject)), out)

@@ -39,7 +39,7 @@ EMBEDDED = {
 FORMATS: tuple[tuple[Callable[[Path], bool], Source], ...] = (
     (is_npz, Source("unseen.datasets.own:load_npz", ("prototypes", "unseen_classes"))),
     (is_xlsa17, Source("unseen.datasets.xlsa17:load_xlsa17", ("features", "split_dir"))),
-    (is_folder, Source("unseen.datasets.own:load_folder", ("prototypes", "unseen_classes"))),
+    (is_folder, Source("unseen.datasets.own:load_folder", ("prototypes", "unseen_classes", "features_glob"))),
 )
 
 
@@ -50,6 +50,7 @@ def load(
     split_dir: str | PathLike[str] | None = None,
     prototypes: Descriptions | None = None,
     unseen_classes: Sequence[str] | None = None,
+    features_glob: str | None = None,
     require_features: bool = True,
     **generator_options: Any,
 ) -> ZeroShotDataset:
@@ -70,6 +71,9 @@ def load(
     unseen_classes : sequence of str, optional
         Names of the unseen classes, instead of those that the data set names. Embedded data and xlsa17
         folders then get a split of their own.
+    features_glob : str, optional
+        Pattern of the files with the features of a folder, instead of its ``features.npy``: ``.npy`` or
+        Parquet shards, one after another in the order of their names (part2 before part10).
     require_features : bool
         False to allow a data set that is not complete (see its ``missing``).
     **generator_options
@@ -86,6 +90,7 @@ def load(
         path = find_downloaded(str(name_or_path)) or path
     source = EMBEDDED[str(name_or_path)] if embedded else _find_format(path)
     given = {"split_dir": split_dir, "prototypes": prototypes, "unseen_classes": unseen_classes}
+    given["features_glob"] = features_glob
     options = {name: value for name, value in given.items() if value is not None} | generator_options
     chosen = None if "unseen_classes" in source.options else options.pop("unseen_classes", None)
     for name in options:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BLOCK, FloatArray, row_blocks
 from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import LONGEST
-from unseen._core.rows import release_pages
+from unseen._core.rows import Rows, release_pages
 from unseen.errors import UnseenError
 
 Indices = NDArray[np.intp]
@@ -179,19 +179,19 @@ def as_features(X: NDArray[Any]) -> FloatArray:
     return X.astype(np.float32)
 
 
-def check_finite(X: FloatArray) -> None:
+def check_finite(X: FloatArray | Rows) -> None:
     """Refuse NaN and infinity; the message counts them and locates the first."""
-    bad, first = 0, ""
-    for block in row_blocks(len(X), BLOCK):
-        rows = np.asarray(X[block])
+    bad, first, start = 0, "", 0
+    parts = X.parts if isinstance(X, Rows) else [X]
+    for array, block in ((part, block) for part in parts for block in row_blocks(len(part), BLOCK)):
+        rows = np.asarray(array[block])
         finite = np.isfinite(rows)
-        release_pages(X)
-        if finite.all():
-            continue
-        if not bad:
+        release_pages(array)
+        if not finite.all() and not bad:
             row, column = np.argwhere(~finite)[0]
-            first = f"the first is {rows[row, column]} at sample {block.start + row}, feature {column}"
+            first = f"the first is {rows[row, column]} at sample {start + row}, feature {column}"
         bad += int(finite.size - np.count_nonzero(finite))
+        start += len(rows)
     if bad:
         raise UnseenError(
             f"The features hold {bad} value(s) that are NaN or infinite; {first}. "

@@ -30,6 +30,7 @@ from unseen.datasets.dataset import (
 )
 from unseen.datasets.features import ENCODER_KEY, EncoderCard, read_encoder_card
 from unseen.datasets.prototypes import Descriptions, Prototypes, read_prototypes
+from unseen.datasets.shards import find_shards, open_shards
 from unseen.errors import UnseenError, did_you_mean
 
 ESSENTIAL = ("X", "y", "prototypes")
@@ -75,11 +76,21 @@ def load_npz(
 
 
 def load_folder(
-    path: Path, *, prototypes: Descriptions | None = None, unseen_classes: Sequence[str] | None = None
+    path: Path,
+    *,
+    prototypes: Descriptions | None = None,
+    unseen_classes: Sequence[str] | None = None,
+    features_glob: str | None = None,
 ) -> ZeroShotDataset:
-    """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``."""
-    content: dict[str, NDArray[Any]] = {}
-    if (path / "features.npy").exists():
+    """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``.
+
+    A glob pattern names the shards of the features instead of ``features.npy``.
+    """
+    content: dict[str, Any] = {}
+    shards = find_shards(features_glob) if features_glob else []
+    if shards:
+        content["X"] = open_shards(shards)
+    elif (path / "features.npy").exists():
         content["X"] = map_npy(path / "features.npy")
     if (path / "labels.csv").exists():
         content |= _read_labels(path / "labels.csv", len(content["X"]) if "X" in content else None)
@@ -87,7 +98,9 @@ def load_folder(
         content |= _read_parts(path / "splits.csv", len(content.get("y", ())))
     if prototypes is None and (path / "prototypes.csv").exists():
         prototypes = path / "prototypes.csv"
-    files = tuple(path / name for name in FOLDER_FILES if (path / name).exists() and name != "prototypes.csv")
+    unused = ("prototypes.csv", "features.npy") if shards else ("prototypes.csv",)
+    names = [name for name in FOLDER_FILES if (path / name).exists() and name not in unused]
+    files = (*shards, *(path / name for name in names))
     encoder = read_encoder_card(path)
     return _assemble(path.resolve().name, content, files, prototypes, unseen_classes, encoder)
 
