@@ -42,3 +42,20 @@ def test_pooled_calibration_errors_are_those_of_all_samples_together():
         for p in parts
     ]
     assert pooled(rows, "seen", "after") == pytest.approx(reliability(sure, right).ece)
+
+
+def test_what_got_slower_is_named():
+    from benchmarks import got_slower, ratios
+
+    rows = [
+        ("a", 1.0, "times", ">= 1"),
+        ("b", 1.0, "", "<= 2"),
+        ("c", 9.0, "s", "<= 9"),
+        ("d", 1.0, "times", ""),
+    ]
+    kept = ratios("m", rows)
+    assert kept == {"m: a": 1.0, "m: b": 1.0}  # seconds say more about the machine
+    demands = {f"m: {name}": demanded for name, _, _, demanded in rows}
+    assert got_slower({"m: a": 0.9, "m: b": 1.1, "m: new": 5.0}, kept, demands) == []
+    assert got_slower({"m: a": 0.8, "m: b": 0.5}, kept, demands) == ["m: a: 0.8, kept 1 (25 % slower)"]
+    assert got_slower({"m: a": 3.0, "m: b": 1.2}, kept, demands) == ["m: b: 1.2, kept 1 (20 % slower)"]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BoolArray, FloatArray, row_blocks, score_blocks, top_columns
 from unseen._core.files import atomic_path
 from unseen._core.npz import Member, map_npy, read_npz
-from unseen._core.rows import release_pages
 from unseen.datasets import load
 from unseen.datasets.dataset import as_features
 from unseen.errors import UnseenError, need_extra
@@ -61,14 +60,7 @@ def open_samples(source: str | PathLike[str], features: str = "res101") -> Sampl
 def _of_array(name: str, X: NDArray[Any], names: NDArray[Any] | None = None) -> Samples:
     if X.ndim != 2:
         raise UnseenError(f"{name} has shape {X.shape}, expected (samples, features).")
-    return Samples(name, X.shape, lambda: _read_blocks(X), names)
-
-
-def _read_blocks(X: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Yield blocks of rows; those of a memory-mapped file do not stay in memory."""
-    for block in row_blocks(len(X)):
-        yield X[block]
-        release_pages(X)
+    return Samples(name, X.shape, lambda: (X[block] for block in row_blocks(len(X))), names)
 
 
 def _of_npz(path: Path) -> Samples:
