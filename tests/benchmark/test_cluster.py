@@ -133,7 +133,7 @@ def test_data_is_sent_once_and_not_with_every_run(shared_cluster, tmp_path, monk
     assert report.done == 8
     assert len(pickled) == 1
     after = received(shared_cluster.address)
-    assert max(after[worker] - before[worker] for worker in after) <= 1
+    assert max(after[worker] - before.get(worker, 0) for worker in after) <= 1  # some may have joined since
 
 
 def received(address):
