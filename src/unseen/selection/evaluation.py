@@ -72,14 +72,6 @@ class Kept:
     y: IndexArray  # (samples,), index of the class
     seen: BoolArray  # (classes,)
 
-    @classmethod
-    def draw(cls, model: Any, X: Any, y: IndexArray, labels: LabelArray, seen: BoolArray) -> Self:
-        """Score some rows of X, drawn at random: as many as give about ``KEPT`` scores."""
-        n = min(len(y), max(FEWEST, KEPT // len(labels)))
-        rows = np.sort(np.random.default_rng(0).permutation(len(y))[:n])
-        scores = class_scores(model, read_rows(choose_rows(X, rows), slice(None)))
-        return cls(scores[:, _columns_of(model, labels)].astype(np.float32), y[rows], seen)
-
     @property
     def of_seen(self) -> BoolArray:
         """Which samples belong to seen classes, (samples,)."""
@@ -159,18 +151,45 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
 
     The columns in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
-    columns: Any = _columns_of(model, labels)
     if isinstance(model, ZeroShotClassifier) and len(labels) > _MANY:
-        return ScoreMaxima.concatenate(list(_linear_maxima(model, X, columns, seen)))
+        return ScoreMaxima.concatenate(list(_linear_maxima(model, X, _columns_of(model, labels), seen)))
+    blocks = _score_blocks(model, X, labels)
+    return ScoreMaxima.concatenate([ScoreMaxima.from_scores(scores, seen) for _, scores in blocks])
+
+
+def try_model(
+    model: Any, X: Any, y: IndexArray, labels: LabelArray, seen: BoolArray
+) -> tuple[ScoreMaxima, Trial]:
+    """Score held-out samples with class indices y once, for the curve and for the trial."""
+    drawn = _draw_kept(len(y), len(labels))
+    if len(labels) > _MANY:
+        maxima = score_maxima(model, X, labels, seen)
+        parts = [scores for _, scores in _score_blocks(model, choose_rows(X, drawn), labels)]
+    else:
+        found, parts = [], []
+        for block, scores in _score_blocks(model, X, labels):
+            found.append(ScoreMaxima.from_scores(scores, seen))
+            inside = (drawn >= block.start) & (drawn < block.stop)
+            parts.append(scores[drawn[inside] - block.start].astype(np.float32))
+        maxima = ScoreMaxima.concatenate(found)
+    kept = Kept(np.concatenate(parts).astype(np.float32), y[drawn], seen)
+    return maxima, Trial.from_maxima(maxima, y, seen, (kept,))
+
+
+def _draw_kept(n_samples: int, n_classes: int) -> IndexArray:
+    """Return the samples whose scores are kept, drawn at random: as many as give about ``KEPT`` scores."""
+    n = min(n_samples, max(FEWEST, KEPT // n_classes))
+    return np.sort(np.random.default_rng(0).permutation(n_samples)[:n])
+
+
+def _score_blocks(model: Any, X: Any, labels: LabelArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield (rows, their scores for the classes ``labels``), block by block."""
+    columns: Any = _columns_of(model, labels)
     if np.array_equal(columns, np.arange(len(model.classes_))):
         columns = slice(None)  # no copy of the scores
-    blocks = score_blocks(n_rows(X), len(model.classes_))
-    return ScoreMaxima.concatenate(
-        [
-            ScoreMaxima.from_scores(class_scores(model, rows)[:, columns], seen)
-            for rows in read_ahead(lambda block: read_rows(X, block), blocks)
-        ]
-    )
+    blocks = list(score_blocks(n_rows(X), len(model.classes_)))
+    for block, rows in zip(blocks, read_ahead(lambda block: read_rows(X, block), blocks)):
+        yield block, class_scores(model, rows)[:, columns]
 
 
 def _linear_maxima(
@@ -214,10 +233,8 @@ def run_fold(
     index = np.searchsorted(labels, validation.y)
     found = []
     for model in fit_each(estimator, train, params):
-        maxima = score_maxima(model, validation.X, labels, seen)
-        curve = SeenUnseenCurve.from_maxima(maxima, index, seen, weights)
-        kept = Kept.draw(model, validation.X, index, labels, seen)
-        found.append((curve, Trial.from_maxima(maxima, index, seen, (kept,))))
+        maxima, trial = try_model(model, validation.X, index, labels, seen)
+        found.append((SeenUnseenCurve.from_maxima(maxima, index, seen, weights), trial))
     return found
 
 
@@ -265,8 +282,5 @@ def hold_out_part(
             last_step(model)._set_samples(shots[number])
         labels = np.asarray(model.classes_)
         seen = np.isin(labels, samples.y)
-        index = label_positions(held.y, labels)
-        maxima = score_maxima(model, held.X, labels, seen)
-        kept = Kept.draw(model, held.X, index, labels, seen)
-        trials.append(Trial.from_maxima(maxima, index, seen, (kept,)))
+        trials.append(try_model(model, held.X, label_positions(held.y, labels), labels, seen)[1])
     return trials
