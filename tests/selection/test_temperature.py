@@ -152,7 +152,7 @@ def test_scorers_work_in_cross_validation(small):
 
 @pytest.mark.slow
 def test_calibration_error_of_letters():
-    """What docs/sure.md says of LDA on the embedded letters: far better than without a temperature."""
+    """The bounds are just above what docs/sure.md reports of LDA, and far below what T = 1 gives."""
     data = load("letters")
     split = make_split(data)
     model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv()).fit(
