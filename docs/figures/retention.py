@@ -11,7 +11,7 @@ from unseen import GZSLClassifierCV, LinearVS, SeenUnseenCurve
 from unseen._core.colors import HARMONIC, SEEN, UNSEEN
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
-from unseen.selection.evaluation import run_fold, score_maxima
+from unseen.selection.evaluation import Samples, run_fold, score_maxima
 
 plt.rcParams["svg.hashsalt"] = "retention"  # the same file every time
 plt.rcParams["svg.fonttype"] = "none"
@@ -20,8 +20,8 @@ plt.rcParams["path.simplify_threshold"] = 0.3  # of a pixel: a small file
 data = load("letters")
 split = make_split(data)
 X, y = data.X[split.train], data.y[split.train]
-model = GZSLClassifierCV(LinearVS(data.prototypes), cv=split.cv()).fit(X, y)
-folds = [run_fold(model.estimator, X, y, fold, [model.best_params_])[0][0] for fold in split.cv()]
+model = GZSLClassifierCV(LinearVS(data.prototypes), cv=split.cv()).fit(X, y, groups=data.groups[split.train])
+folds = [run_fold(model.estimator, Samples(X, y), fold, [model.best_params_])[0][0] for fold in split.cv()]
 test = np.concatenate([split.test_seen, split.test_unseen])
 maxima = score_maxima(model.estimator_, data.X[test], np.arange(len(data.class_names)), data.seen)
 final = SeenUnseenCurve.from_maxima(maxima, data.y[test], data.seen)

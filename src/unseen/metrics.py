@@ -165,9 +165,9 @@ def false_positive_rate(positive: ArrayLike, negative: ArrayLike, share: float =
     >>> false_positive_rate([3.0, 2.0, 1.0, 0.0], [2.5, 0.5], share=0.75)
     0.5
     """
-    return float(
-        np.mean(np.asarray(negative) >= np.quantile(np.asarray(positive), 1 - share, method="lower"))
-    )
+    rising = np.sort(np.asarray(positive))
+    threshold = rising[len(rising) - int(np.ceil(share * len(rising) - 1e-9))]
+    return float(np.mean(np.asarray(negative) >= threshold))
 
 
 def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> Reliability:

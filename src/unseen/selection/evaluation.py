@@ -22,7 +22,7 @@ from unseen.errors import UnseenError
 
 Fold = tuple[IndexArray, IndexArray]  # (train, validation) indices
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
-KEPT = 2**17  # scores that are kept of a trial, half a megabyte
+KEPT = 2**17  # scores that are kept of a trial, a megabyte at most
 FEWEST = 32  # samples that are kept of a trial, however many classes there are
 _MANY = 1000  # classes; to copy the scores of more takes too long
 
@@ -170,9 +170,9 @@ def try_model(
         for block, scores in _score_blocks(model, X, labels):
             found.append(ScoreMaxima.from_scores(scores, seen))
             inside = (drawn >= block.start) & (drawn < block.stop)
-            parts.append(scores[drawn[inside] - block.start].astype(np.float32))
+            parts.append(scores[drawn[inside] - block.start])
         maxima = ScoreMaxima.concatenate(found)
-    kept = Kept(np.concatenate(parts).astype(np.float32), y[drawn], seen)
+    kept = Kept(np.concatenate(parts), y[drawn], seen)
     return maxima, Trial.from_maxima(maxima, y, seen, (kept,))
 
 
