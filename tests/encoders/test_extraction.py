@@ -16,6 +16,12 @@ from unseen.encoders.images import find_images
 from unseen.encoders.preprocessing import Preprocessing
 from unseen.errors import UnseenError
 
+
+def read(path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
 # ---- images through the backbone
 
 
@@ -45,7 +51,7 @@ def test_no_memory_for_one_image_is_an_error(folder):
 def test_extraction_writes_features_labels_and_names(folder, backbone, tmp_path, crops):
     steps = Preprocessing(16, crops)
     done = extract(folder, backbone, tmp_path / "new" / "f.npz", preprocessing=steps)
-    found, images = np.load(done.out, allow_pickle=False), find_images(folder)
+    found, images = read(done.out), find_images(folder)
     assert sorted(found) == ["X", "class_names", "encoder", "files", "y"]
     assert found["X"].shape == done.shape == (5, 6) and found["X"].dtype == np.float32
     assert found["files"].tolist() == list(images.names)
@@ -58,7 +64,7 @@ def test_extraction_writes_features_labels_and_names(folder, backbone, tmp_path,
 def test_extraction_to_a_folder_holds_the_same(folder, backbone, tmp_path):
     extract(folder, backbone, tmp_path / "f.npz")
     extract(folder, backbone, tmp_path / "f")
-    np.testing.assert_array_equal(np.load(tmp_path / "f" / "features.npy"), np.load(tmp_path / "f.npz")["X"])
+    np.testing.assert_array_equal(np.load(tmp_path / "f" / "features.npy"), read(tmp_path / "f.npz")["X"])
     lines = (tmp_path / "f" / "labels.csv").read_text().splitlines()
     assert lines[:2] == ["file,class", "jay/a.png,jay"] and len(lines) == 6
 
@@ -76,7 +82,7 @@ def test_what_is_written_loads_as_a_data_set(backbone, tmp_path, out):
 
 def test_without_classes_there_is_no_y(folder, backbone, tmp_path):
     extract(folder / "jay", backbone, tmp_path / "f.npz")
-    assert sorted(np.load(tmp_path / "f.npz")) == ["X", "encoder", "files"]
+    assert sorted(read(tmp_path / "f.npz")) == ["X", "encoder", "files"]
 
 
 class Interrupted(Backbone):
@@ -107,9 +113,7 @@ def test_an_interrupted_extraction_continues(backbone, tmp_path):
     assert 0 < first < 40 and done.n_resumed == first - 1
     assert network.seen == 40 + 1
     extract(tmp_path / "images", backbone, tmp_path / "whole.npz")
-    np.testing.assert_allclose(
-        np.load(tmp_path / "f.npz")["X"], np.load(tmp_path / "whole.npz")["X"], rtol=1e-6
-    )
+    np.testing.assert_allclose(read(tmp_path / "f.npz")["X"], read(tmp_path / "whole.npz")["X"], rtol=1e-6)
 
 
 def test_other_settings_start_anew(folder, backbone, tmp_path):
@@ -126,8 +130,8 @@ def test_unreadable_images_are_named_and_left_out(folder, backbone, tmp_path):
     (folder / "jay" / "b.jpg").write_bytes(whole[: len(whole) // 2])
     done = extract(folder, backbone, tmp_path / "f.npz")
     assert list(done.unreadable) == ["jay/b.jpg"] and done.shape == (4, 6)
-    assert "jay/b.jpg" not in np.load(tmp_path / "f.npz")["files"]
-    assert np.load(tmp_path / "f.npz")["y"].tolist() == [0, 1, 1, 1]
+    assert "jay/b.jpg" not in read(tmp_path / "f.npz")["files"]
+    assert read(tmp_path / "f.npz")["y"].tolist() == [0, 1, 1, 1]
 
 
 def test_nothing_readable_is_an_error(backbone, tmp_path):
@@ -194,7 +198,7 @@ def test_features_equal_the_published_rows(run, real_data, tmp_path, crops, name
     resize = ["--resize", 224] if crops == 1 else []
     done = run("extract", images, "--backbone", model, "--crops", crops, *resize, "--out", out)
     assert done.returncode == 0, done.stderr
-    found, mat = np.load(out), scipy.io.loadmat(real_data / "xlsa17" / "CUB" / name)
+    found, mat = read(out), scipy.io.loadmat(real_data / "xlsa17" / "CUB" / name)
     row = {"/".join(str(file[0][0]).split("/")[-2:]): i for i, file in enumerate(mat["image_files"])}
     rows = [row["/".join(str(file).split("/")[-2:])] for file in found["files"]]
     np.testing.assert_allclose(found["X"], mat["features"].T[rows], atol=0.02)

@@ -43,7 +43,7 @@ def dask_cluster(address: str, timeout: float = TIMEOUT) -> Iterator[Cluster]:
             yield Cluster(client, address, timeout)
         except Exception as error:
             # a client that has connected anew has lost its futures: they are canceled
-            if client.status == "running" and not _is_canceled(error):
+            if client.status == "running" and not (_is_canceled(error) or _is_closed(error)):
                 raise
             raise UnseenError(f"Lost the Dask scheduler at {address}. {_RESUME}") from error
 
@@ -156,6 +156,12 @@ def _is_canceled(error: Exception) -> bool:
     from concurrent.futures import CancelledError
 
     return isinstance(error, CancelledError)
+
+
+def _is_closed(error: Exception) -> bool:
+    from distributed.comm.core import CommClosedError
+
+    return isinstance(error, CommClosedError)
 
 
 def _connect(address: str, timeout: float) -> Any:
