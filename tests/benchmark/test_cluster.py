@@ -273,8 +273,8 @@ def test_a_worker_killed_while_the_data_is_sent_changes_nothing(
     assert sorted(map(str, found[0])) == sorted(map(str, found[1]))
 
 
-def refusal(address):
-    with pytest.raises(UnseenError) as error, dask_cluster(address, timeout=1):
+def refusal(address, timeout=1):
+    with pytest.raises(UnseenError) as error, dask_cluster(address, timeout):
         pass
     return str(error.value)
 
@@ -293,7 +293,7 @@ def test_addresses_that_cannot_be_used(tmp_path):
 @slow
 def test_other_versions_are_refused(shared_cluster, monkeypatch):
     monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
-    assert "This is unseen 999, but workers" in refusal(shared_cluster.address)
+    assert "This is unseen 999, but workers" in refusal(shared_cluster.address, timeout=300)
 
 
 @slow
