@@ -19,7 +19,7 @@ def main(small: bool, keep: bool) -> None:
     """Print what every module measures."""
     missed, now, demands = [], {}, {}
     for found in pkgutil.iter_modules(benchmarks.__path__):
-        if found.name != "__main__":
+        if not found.name.startswith("_"):  # __main__, and parts that several share
             module = importlib.import_module(f"benchmarks.{found.name}")
             start = time.monotonic()
             rows = module.run(small=small)

@@ -8,21 +8,15 @@ interrupted run, and prints one line per data set; ``--methods`` and ``--data`` 
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from benchmarks import Row
-from unseen.datasets import ZeroShotDataset, load
-from unseen.datasets.dataset import hold_out
+from benchmarks._cases import Case, data_folder, measure_all
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, make_method
 from unseen.models.card import expect
@@ -32,42 +26,6 @@ from unseen.selection.search import GZSLClassifierCV
 LEARNED = [name for name, row in METHODS.items() if not row.shared_space]
 RULES = ("paper", "retention")
 CLOSED = ["linear-vs", "linear-sv", "eszsl", "sae", "lda"]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A data set with one choice of unseen classes: how to load it, and the seed of the choice."""
-
-    group: str
-    source: str
-    features: str = "res101"
-    split_dir: str | None = None
-    seed: int | None = None  # None for the official choice
-    n_unseen: int = 0
-
-    def load(self) -> ZeroShotDataset:
-        """Return the data set, with the classes of this choice unseen."""
-        options: dict[str, Any] = {}
-        if self.source == "synthetic":
-            options = {"n_samples": 40 * 25, "n_features": 48, "n_classes": 40, "n_attributes": 16}
-            return load("synthetic", **options, random_state=self.seed)
-        if self.group.startswith("CUB"):
-            options = {"features": self.features, "split_dir": self.split_dir}
-        data = load(self.source, **options)
-        return data if self.seed is None else choose_unseen(data, self.seed, self.n_unseen)
-
-
-def choose_unseen(data: ZeroShotDataset, seed: int, n_unseen: int) -> ZeroShotDataset:
-    """Return the data set with other unseen classes, drawn at random."""
-    drawn = np.random.default_rng(seed).permutation(len(data.class_names))[:n_unseen]
-    return hold_out(data, [data.class_names[k] for k in np.sort(drawn)])
-
-
-def data_folder() -> Path | None:
-    """Return the folder of real data: $UNSEEN_DATA, else ../shared/data beside the project, else None."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    found = Path(os.environ.get("UNSEEN_DATA", beside))
-    return found if found.is_dir() else None
 
 
 def all_cases() -> Iterator[Case]:
@@ -124,20 +82,6 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     }
 
 
-def run_cases(cases: Iterable[Case], methods: Iterable[str], out: Path, jobs: int) -> list[dict[str, Any]]:
-    """Measure what the file does not hold yet, one line of JSON per case and method."""
-    done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    known = {(row["group"], row["seed"], row["method"]) for row in done}
-    tasks = [(c, m) for c in cases for m in methods if (c.group, c.seed, m) not in known]
-    calls = (delayed(measure)(case, method) for case, method in tasks)
-    with open(out, "a", encoding="utf-8") as file:
-        for row in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            done.append(row)
-    return done
-
-
 def covered(row: dict[str, Any], k: int) -> bool:
     """Tell whether the truth lies in the card's interval: 0 unseen, 1 seen, 2 H."""
     _, low, high = row["expected"][k]
@@ -192,16 +136,7 @@ def run(small: bool = False) -> list[Row]:
 
 def main() -> None:
     """Measure, and print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("runs/regret.jsonl"))
-    parser.add_argument("--methods", default=",".join(LEARNED))
-    parser.add_argument("--data", default="", help="only groups that contain this text")
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    cases = [case for case in all_cases() if options.data in case.group]
-    rows = run_cases(cases, options.methods.split(","), options.out, options.jobs)
-    rows = [row for row in rows if options.data in row["group"]]
+    rows = measure_all(__doc__, Path("runs/regret.jsonl"), LEARNED, all_cases(), measure)
     print("\n".join([*summarize(rows), "", *by_method(rows)]))
 
 

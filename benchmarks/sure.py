@@ -9,18 +9,14 @@ hand allows, resumes an interrupted run, and prints both tables; ``--methods`` a
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from benchmarks import Row
-from benchmarks.regret import Case, data_folder
+from benchmarks._cases import Case, data_folder, measure_all
 from unseen import LDA, GZSLClassifierCV
 from unseen._core.blocks import FloatArray
 from unseen._core.scaling import scale_rows
@@ -154,20 +150,6 @@ def _squared(rows: FloatArray, e: FloatArray, V: FloatArray, rho: float) -> Floa
 # ---- running and printing --------------------------------------------------------------------------------
 
 
-def run_cases(cases: Iterable[Case], methods: Iterable[str], out: Path, jobs: int) -> list[dict[str, Any]]:
-    """Measure what the file does not hold yet, one line of JSON per case and method."""
-    done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    finished = {(row["group"], row["seed"], row["method"]) for row in done}
-    tasks = [(c, m) for c in cases for m in methods if (c.group, c.seed, m) not in finished]
-    calls = (delayed(measure)(case, method) for case, method in tasks)
-    with open(out, "a", encoding="utf-8") as file:
-        for row in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            done.append(row)
-    return done
-
-
 def by_group(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the rows of each data set and method, with its name."""
     for group, method in dict.fromkeys((row["group"], row["method"]) for row in rows):
@@ -210,9 +192,7 @@ def unknown_table(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def run(small: bool = False) -> list[Row]:
     """Return rows (name, value, unit, demanded) for the embedded letters."""
-    cases = [
-        replace(Case("letters", "letters"), seed=FIRST + k, n_unseen=6) for k in range(1 if small else 5)
-    ]
+    cases = [Case("letters", "letters", seed=FIRST + k, n_unseen=6) for k in range(1 if small else 5)]
     rows = [measure(case, "lda") for case in cases]
     found = [
         ("ECE of seen samples, LDA", "seen", "<= 0.05"),
@@ -223,16 +203,7 @@ def run(small: bool = False) -> list[Row]:
 
 def main() -> None:
     """Measure, and print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("runs/sure.jsonl"))
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--data", default="", help="only groups that contain this text")
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    cases = [case for case in all_cases() if options.data in case.group]
-    rows = run_cases(cases, options.methods.split(","), options.out, options.jobs)
-    rows = [row for row in rows if options.data in row["group"]]
+    rows = measure_all(__doc__, Path("runs/sure.jsonl"), METHODS, all_cases(), measure)
     print("\n".join([*sure_table(rows), "", *unknown_table(rows)]))
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from unseen import LDA, GZSLClassifierCV
 from unseen.benchmark.experiment import Experiment
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
@@ -45,3 +46,10 @@ def make(name: str, S: np.ndarray, **params):
     """Return the method of this name, with a fixed seed where it takes one."""
     method = find_method(name)
     return method(S, **params, **({"random_state": 0} if method.stochastic else {}))
+
+
+def fit_lda(data) -> GZSLClassifierCV:
+    """Return LDA with one setting, fitted and calibrated on the training samples of a data set."""
+    split = make_split(data)
+    search = GZSLClassifierCV(LDA(data.prototypes), {"alpha": [0.1]}, cv=split.cv())
+    return search.fit(data.X[split.train], data.y[split.train])

@@ -101,10 +101,10 @@ def main(folder: Path) -> None:
     """Draw everything."""
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(LOOK):
-        pictures = {
+        figures = {
             f"learns-{method}": draw_learned(method) for method in METHODS if not METHODS[method].shared_space
         }
-        for name, figure in pictures.items():
+        for name, figure in figures.items():
             figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
             plt.close(figure)
 

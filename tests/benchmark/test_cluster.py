@@ -183,11 +183,17 @@ def expected(tmp_path_factory):
     return numbers(json.loads(output))
 
 
+def bench_until_two_runs(cluster, folder, *options):
+    """Start the slow bench on a cluster; return its process when two runs are stored."""
+    process = bench(*SLOW, "--cluster", cluster.address, *options, "--out", folder)
+    wait_for(lambda: stored(folder) >= 2)
+    return process
+
+
 @slow
 def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(own_cluster, expected, tmp_path):
     folder = tmp_path / "run"
-    process = bench(*SLOW, "--cluster", own_cluster.address, "--out", folder)
-    wait_for(lambda: stored(folder) >= 2)
+    process = bench_until_two_runs(own_cluster, folder)
     own_cluster.workers[0].send_signal(signal.SIGKILL)
     code, output, words = finish(process)
     assert code == 0, words
@@ -197,8 +203,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_the_time(own_cluster,
 @slow
 def test_a_lost_scheduler_is_a_clear_error_and_the_store_goes_on_here(own_cluster, expected, tmp_path):
     folder = tmp_path / "run"
-    process = bench(*SLOW, "--cluster", own_cluster.address, "--out", folder)
-    wait_for(lambda: stored(folder) >= 2)
+    process = bench_until_two_runs(own_cluster, folder)
     own_cluster.scheduler.send_signal(signal.SIGKILL)
     code, output, words = finish(process)
     assert code == 2
@@ -233,8 +238,7 @@ def test_workers_killed_at_any_moment_change_nothing_but_the_time(own_cluster, e
 @slow
 def test_no_worker_for_long_is_a_clear_error_and_the_store_goes_on_here(own_cluster, expected, tmp_path):
     folder = tmp_path / "run"
-    process = bench(*SLOW, "--cluster", own_cluster.address, "--cluster-timeout", 3, "--out", folder)
-    wait_for(lambda: stored(folder) >= 2)
+    process = bench_until_two_runs(own_cluster, folder, "--cluster-timeout", 3)
     for worker in own_cluster.workers:
         worker.send_signal(signal.SIGKILL)
     code, output, words = finish(process)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from problems import fit_lda
 from unseen import LDA, GZSLClassifierCV
 from unseen.datasets import load
 from unseen.datasets.prototypes import Prototypes
@@ -23,9 +24,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def fitted(small):
-    split = make_split(small)
-    model = GZSLClassifierCV(LDA(small.prototypes), {"alpha": [0.1]}, cv=split.cv())
-    return model.fit(small.X[split.train], small.y[split.train])
+    return fit_lda(small)
 
 
 def test_the_scores_equal_their_formulas():

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_validate
 
+from problems import fit_lda
 from unseen import LDA, GZSLClassifierCV, LinearSV
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
@@ -23,9 +24,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def fitted(small):
-    split = make_split(small)
-    model = GZSLClassifierCV(LDA(small.prototypes), {"alpha": [0.1]}, cv=split.cv())
-    return model.fit(small.X[split.train], small.y[split.train])
+    return fit_lda(small)
 
 
 def drawn(temperature: float, n: int = 4000, seed: int = 0) -> Kept:
