@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from unseen._core.blocks import BoolArray, FloatArray, row_blocks, score_blocks, top_columns
 from unseen._core.files import atomic_path
@@ -22,7 +23,6 @@ from unseen.errors import UnseenError, need_extra
 from unseen.models.io import Model
 from unseen.selection.rejection import Rejection
 from unseen.selection.search import GZSLClassifierCV, with_unknown
-from unseen.selection.temperature import below_best
 
 Table = dict[str, Sequence[str | int | float]]  # column name -> values
 
@@ -149,9 +149,8 @@ def _best(model: Model, scores: FloatArray, top: int) -> Table:
     """Return class, score, probability and kind of the ``top`` best classes; of equals the first column."""
     order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")
-    # p(c) = exp((f(c) - max f) / T) / sum_c' exp((f(c') - max f) / T)
-    weights = np.exp(below_best(scores) / getattr(model, "temperature_", 1.0))
-    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    temperature = getattr(model, "temperature_", 1.0)
+    probabilities = softmax(scores.astype(np.float64) / temperature, axis=1)
     table: Table = {}
     for rank in range(top):
         column, suffix = order[:, rank], f"_{rank + 1}" if rank else ""
