@@ -324,6 +324,28 @@ def test_predict_takes_images(birds, tmp_path):
     assert direct.stdout.startswith("file,class") and len(direct.stdout.splitlines()) == len(X) + 1
 
 
+def test_evaluate_takes_images(tmp_path):
+    """The same accuracies as from features that were extracted before."""
+    network = mean_backbone(tmp_path / "network.onnx")
+    for seed in range(9):
+        save_image(tmp_path / "photos" / ("jay", "owl", "tit")[seed % 3] / f"{seed}.png", seed)
+    extract = ["extract", tmp_path / "photos", "--backbone", network, "--out", tmp_path / "x.npz", "--quiet"]
+    assert invoke(*extract).exit_code == 0
+    arrays, names = read_arrays(tmp_path / "x.npz"), np.array(["jay", "owl", "tit"])
+    seen = arrays["y"] < 2
+    S = Prototypes(names, (), np.random.default_rng(0).normal(size=(3, 2)))
+    save(LinearSV(S).fit(arrays["X"][seen], names[arrays["y"][seen]]), tmp_path / "m")
+    options = ["--backbone", network, "--json", "--quiet"]
+    direct = invoke("evaluate", tmp_path / "m", tmp_path / "photos", *options)
+    assert direct.exit_code == 0, direct.output
+    found, expected = (
+        json.loads(done.stdout)
+        for done in (direct, invoke("evaluate", tmp_path / "m", tmp_path / "x.npz", "--json"))
+    )
+    assert found.pop("data") == "photos" and expected.pop("data") == "x"
+    assert found == expected and found["samples"] == {"seen": 6, "unseen": 3}
+
+
 def test_export_joins_backbone_and_classifier(tmp_path):
     network = mean_backbone(tmp_path / "network.onnx")
     X = np.random.default_rng(0).normal(size=(6, 6))

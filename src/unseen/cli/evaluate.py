@@ -3,31 +3,50 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from unseen.cli import options
+from unseen.cli._images import are_images, extracted
 
 
 @click.command(epilog=options.example("unseen evaluate birds.model birds.npz"))
 @click.argument("model", type=options.FILE)
-@click.argument("data")
+@click.argument("data", metavar="DATA|IMAGES")
+@options.backbone("Image network for IMAGES. [default: the one named in the model]")
+@options.variant
 @options.features
 @options.split_dir
 @options.as_json
-def command(model: Path, data: str, features: str, split_dir: Path | None, as_json: bool) -> None:
+@options.quiet
+def command(
+    model: Path,
+    data: str,
+    backbone: str | None,
+    variant: str | None,
+    features: str,
+    split_dir: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Measure a model on labeled data: accuracies, their harmonic mean, hardest classes.
 
     DATA is a .npz file with X and y, a folder with features.npy and labels.csv, an xlsa17 folder, letters,
-    digits or synthetic. If it has a seen test set, its test samples are used; otherwise all samples. Classes
-    are matched by name, and the model predicts among all of its classes. For samples of other classes it is
-    measured how well they are told as unknown.
+    digits or synthetic. If it has a seen test set, its test samples are used; otherwise all samples.
+    IMAGES is a folder with one folder of images per class. Classes are matched by name, and the model
+    predicts among all of its classes. Samples of other classes measure how well unknown ones are detected.
     """
     from unseen.models.evaluation import evaluate, evaluation_data, format_evaluation
     from unseen.models.io import load, read_card
 
-    found = evaluate(load(model), evaluation_data(data, features, split_dir), read_card(model))
+    fitted, card = load(model), read_card(model)
+    if backbone is None and not are_images(data):
+        found = evaluate(fitted, evaluation_data(data, features, split_dir), card)
+    else:
+        with extracted(data, backbone, variant, card.get("encoder"), quiet) as path:
+            found = evaluate(fitted, replace(evaluation_data(path), name=Path(data).name), card)
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else format_evaluation(found))
     for note in found.notes:
         click.echo(f"note: {note}", err=True)

@@ -8,17 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
 from unseen._core.files import check_output
 from unseen.cli import options
+from unseen.cli._images import are_images, extracted
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
-    from unseen.encoders.backbone import Backbone
     from unseen.models.prediction import Samples, Table
 
 
@@ -107,45 +106,12 @@ def _open(
     from unseen.datasets.features import check_same_encoder, read_encoder_card
     from unseen.models.prediction import open_samples
 
-    if backbone is None and not _are_images(source):
+    if backbone is None and not are_images(source):
         check_same_encoder(read_encoder_card(source), encoder, source)
         yield open_samples(source, features)
         return
-    from unseen.encoders.extraction import extract
-
-    network = _open_network(source, backbone, variant, encoder)
-    with TemporaryDirectory(prefix="unseen-") as folder:
-        done = extract(source, network, Path(folder, "features.npz"), quiet=quiet)
-        for name, reason in done.unreadable.items():
-            click.echo(f"could not read {name}: {reason}", err=True)
-        yield open_samples(done.out)
-
-
-def _are_images(source: str) -> bool:
-    from unseen.encoders.folder import is_image_folder
-
-    return Path(source).suffix == ".txt" or is_image_folder(source)
-
-
-def _open_network(
-    source: str, backbone: str | None, variant: str | None, encoder: Mapping[str, object] | None
-) -> Backbone:
-    """Return the network of ``--backbone`` or of the model; its preprocessing is that of the training."""
-    from unseen.datasets.features import check_same_encoder
-    from unseen.encoders.backbone import reopen_backbone, use_stored_preprocessing
-
-    if backbone is None and encoder is None:
-        raise UnseenError(
-            f"{source} holds images, and the model does not say which backbone its features come from. "
-            "Give it with --backbone."
-        )
-    if backbone is None and encoder is not None:
-        return reopen_backbone(encoder)
-    network = options.open_backbone(str(backbone), variant)
-    if encoder is not None:
-        check_same_encoder(network.describe(), encoder, str(backbone))
-        use_stored_preprocessing(network, encoder)
-    return network
+    with extracted(source, backbone, variant, encoder, quiet) as path:
+        yield open_samples(path)
 
 
 def _write(tables: Iterator[Table], out: Path | None) -> None:

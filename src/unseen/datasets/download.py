@@ -207,6 +207,13 @@ def _check_receipt(path: Path, receipt: Receipt, force: bool) -> None:
         )
 
 
+def _first_cause(error: Exception) -> str:
+    """Return what the system said: requests and urllib3 wrap it several times."""
+    while isinstance(error.__context__, Exception):
+        error = error.__context__
+    return getattr(error, "strerror", None) or one_line(error)
+
+
 class _Broken(Exception):
     """A server that cannot be reached, or a connection that breaks again and again."""
 
@@ -238,7 +245,7 @@ class _Resuming:
     def _advice(self, url: str, error: Exception) -> str:
         arrived = self.part.stat().st_size if self.part.exists() else 0
         if not arrived:
-            return f"{url} cannot be reached: {one_line(error)}. Check the network, or give --mirror URL."
+            return f"{url} cannot be reached: {_first_cause(error)}. Check the network, or give --mirror URL."
         return (
             f"The connection to {url} broke after {arrived / 1e6:.0f} MB. Run the same command again to "
             "continue there."
