@@ -128,7 +128,7 @@ def _lda(problem: Problem, small: bool) -> Iterator[Row]:
     ]
     one = _time_path(LDA(problem.S), problem, grid[:1])[0]
     path = _time_path(LDA(problem.S), problem, grid)[0]
-    label = f"{problem.name}: 60 settings of LDA / one"
+    label = f"{problem.name}: 60 combinations of parameters of LDA / one"
     yield (label, path / one, "times", f"<= {60 if small else 2.5}")
     # one-hot prototypes and no ridge: the model that scikit-learn fits, whose scores also hold the priors
     X, rhos = problem.scaled, np.linspace(0.05, 0.95, 12)
@@ -160,11 +160,11 @@ def _time_ridge(A: np.ndarray, B: np.ndarray, alpha: float) -> tuple[float, np.n
     return min(_time(lambda: model.fit(A, B))[0] for _ in range(2)), model.coef_
 
 
-def _time_path(model: Any, problem: Problem, settings: list[dict[str, float]]) -> tuple[float, list[Any]]:
-    """Return the least time of three paths, moments included, and the mappings of all settings."""
+def _time_path(model: Any, problem: Problem, params: list[dict[str, float]]) -> tuple[float, list[Any]]:
+    """Return the least time of three paths, moments included, and the mappings of all of them."""
 
     def path() -> list[Any]:
-        return [fitted.mapping_ for fitted in model.fit_path(problem.X, problem.y, settings)]
+        return [fitted.mapping_ for fitted in model.fit_path(problem.X, problem.y, params)]
 
     tries = [_time(path) for _ in range(3)]
     return min(seconds for seconds, _ in tries), tries[0][1]

@@ -245,9 +245,9 @@ def mean_with_samples(described, samples, kappa):
     return total / (kappa + n)
 
 
-def nearest(points, centres):
-    """Index of the nearest centre (squared distance) for each point, one pair at a time."""
-    return np.array([np.argmin([np.sum((p - c) ** 2) for c in centres]) for p in points])
+def nearest(points, centers):
+    """Index of the nearest center (squared distance) for each point, one pair at a time."""
+    return np.array([np.argmin([np.sum((p - c) ** 2) for c in centers]) for p in points])
 
 
 # ---- the process: every lambda, every fold, every gamma of a grid, one prediction at a time -------------

@@ -1,4 +1,4 @@
-"""Draw docs/figures/sure.svg and unknown.svg: how sure answers are, and how unknown letters are told."""
+"""Draw docs/figures/sure.svg and unknown.svg: how sure answers are, and how unknown letters are detected."""
 
 from __future__ import annotations
 

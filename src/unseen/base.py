@@ -64,7 +64,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     standard_mean_, standard_scale_ : ndarray of shape (n_features,)
         Mean and scale of the features with ``normalize="standard"``.
     sample_classes_, described_share_, sample_means_ : ndarray of shapes (k,), (k,) and (k, n_features)
-        Positions of the classes that ``add_classes`` has got samples of, the weight of their descriptions,
+        Positions of the classes that ``add_classes`` was given samples of, the weight of their descriptions,
         and the means of their samples; only after such a call.
     """
 
@@ -150,7 +150,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def fit_path(self, X: ArrayLike, y: ArrayLike, params: Iterable[Params]) -> Iterator[Self]:
-        """Yield one fitted classifier per parameter setting, at about the cost of one fit.
+        """Yield one fitted classifier per combination of parameters, at about the cost of one fit.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         yield from self._fit_models(models, X, y)
 
     def solve(self) -> Self:
-        """Compute ``coef_`` and ``intercept_``, if ``partial_fit`` has left that open.
+        """Compute ``coef_`` and ``intercept_`` if ``partial_fit`` has changed the moments since.
 
         Prediction, ``add_classes``, saving and export do it themselves. Call it before you read ``coef_``
         after ``partial_fit``.
@@ -459,18 +459,18 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self._replace_rows()
 
     def _replace_rows(self) -> None:
-        """Compute the rows of the classes with samples anew."""
+        """Recompute the rows of the classes with samples."""
         columns, share, means = self.sample_classes_, self.described_share_, self.sample_means_
         coef, intercept = self._fold(*self._rows_of_means(self.prototypes_[columns], share, means))
         self.coef_[columns], self.intercept_[columns] = coef, intercept - self.sample_bias_
 
     def _set_sample_bias(self, bias: float) -> None:
-        """Subtract a bias from the scores of classes with samples, as much of it as their samples weigh."""
+        """Subtract a bias from the scores of classes with samples, times the weight of these samples."""
         self.sample_bias_ = bias * (1 - self.described_share_)
         self._replace_rows()
 
     def _get_samples(self) -> dict[str, NDArray[Any]]:
-        """Return what ``add_classes`` has got to know of samples, for another model of the same classes."""
+        """Return what ``add_classes`` learned from samples, for another model of the same classes."""
         return {name: getattr(self, name) for name in _SAMPLES if name in vars(self)}
 
     def _set_samples(self, samples: Mapping[str, NDArray[Any]]) -> None:

@@ -121,7 +121,7 @@ def area_under_curve(unseen: FloatArray, seen: FloatArray) -> float:
 
 
 def seen_unseen_auroc(flips: FloatArray, is_seen: BoolArray) -> float:
-    """Return the AUROC (0 to 1) of telling seen from unseen samples by ``d``.
+    """Return the AUROC (0 to 1) of ``d`` as a detector of seen samples among seen and unseen ones.
 
     ``d = best seen score - best unseen score`` is the gamma at which a sample flips. The AUROC is the
     probability that a seen sample has a larger ``d`` than an unseen one; ties count one half. It ignores
@@ -171,7 +171,7 @@ def false_positive_rate(positive: ArrayLike, negative: ArrayLike, share: float =
 
 
 def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> Reliability:
-    """Return how sure and how right answers are, in equal bins of their confidence.
+    """Return the confidence and the accuracy of answers, in bins of equal width.
 
     Parameters
     ----------

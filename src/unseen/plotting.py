@@ -1,4 +1,4 @@
-"""The paper's figures; every one gives back the table behind it."""
+"""The paper's figures; each one also returns its data as a table."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LambdaDisplay(Display):
 
     @classmethod
     def from_result(cls, result: RunResult) -> Self:
-        """Take it from the stored result of a run."""
+        """Make it from the stored result of a run."""
         curves = parameter_curves(result)
         alpha = curves and only_numbers(curves.values)
         best = curves and only_numbers([curves.best_zsl, curves.best])
@@ -96,7 +96,7 @@ class SplitsDisplay(Display):
 
     @classmethod
     def from_description(cls, description: Description, fold: int = 0) -> Self:
-        """Take it from the stored description of an experiment."""
+        """Make it from the stored description of an experiment."""
         return cls(description["class_counts"][fold], description["class_names"])
 
     def _draw(self) -> None:
@@ -125,7 +125,7 @@ class AttributeErrorDisplay(Display):
 
     @classmethod
     def from_result(cls, result: RunResult) -> Self:
-        """Take it from the stored result of a linear-vs run."""
+        """Make it from the stored result of a linear-vs run."""
         errors = result["attribute_error"]
         if errors is None:
             raise UnseenError(f"Only linear-vs predicts attributes; this is a run of {result['method']}.")

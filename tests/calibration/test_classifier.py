@@ -23,8 +23,8 @@ SEEN = ["ant", "bee"]
 def samples(per_class: list[int], seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(4), per_class)
-    centres = 2.0 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
-    return centres[y] + rng.normal(size=(len(y), 2)), LABELS[y]
+    centers = 2.0 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+    return centers[y] + rng.normal(size=(len(y), 2)), LABELS[y]
 
 
 def h_of(predicted: np.ndarray, y: np.ndarray) -> float:

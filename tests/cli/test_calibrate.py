@@ -169,10 +169,10 @@ def test_applied_scores_need_no_true_classes(named, other, tmp_path):
         np.savez(tmp_path / "new.npz", scores=archive["scores"], class_names=archive["class_names"])
     found = calibrate_json(named, "--apply", tmp_path / "new.npz", "--out", tmp_path / "out.npz")
     assert found["applied"]["H"] is None
-    labelled = calibrate_json(named, "--apply", other, "--out", tmp_path / "labelled.npz")
-    with np.load(tmp_path / "out.npz") as new, np.load(tmp_path / "labelled.npz") as old:
+    labeled = calibrate_json(named, "--apply", other, "--out", tmp_path / "labeled.npz")
+    with np.load(tmp_path / "out.npz") as new, np.load(tmp_path / "labeled.npz") as old:
         np.testing.assert_array_equal(new["predicted"], old["predicted"])
-        assert new["gamma"] == labelled["gamma"]["per_class"]
+        assert new["gamma"] == labeled["gamma"]["per_class"]
 
 
 def test_the_table_shows_what_gamma_does_to_other_scores(named, other):

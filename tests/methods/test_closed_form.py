@@ -47,8 +47,8 @@ def test_eszsl_two_parameters_and_both_codings(beta, targets):
 def test_eszsl_path_covers_the_whole_grid():
     X, y, S = linear_problem()
     grid = [{"alpha": a, "beta": b} for a in (0.1, 1.0) for b in (0.1, 10.0)]
-    for setting, model in zip(grid, ESZSL(S).fit_path(X, y, grid), strict=True):
-        assert (model.alpha, model.beta) == (setting["alpha"], setting["beta"])
+    for params, model in zip(grid, ESZSL(S).fit_path(X, y, grid), strict=True):
+        assert (model.alpha, model.beta) == (params["alpha"], params["beta"])
         assert_allclose(model.mapping_, literal(model, X, y, S[:5]), rtol=1e-8)
 
 
@@ -73,7 +73,7 @@ def test_sae_semantic_space_predicts_the_nearest_prototype_to_the_code():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_recovers_a_known_truth(method):
-    """Orthonormal class means, one sample each, hardly any regularisation: every sample finds its class."""
+    """Orthonormal class means, one sample each, hardly any regularization: every sample finds its class."""
     rng = np.random.default_rng(3)
     means = np.linalg.qr(rng.normal(size=(10, 6)))[0].T  # (6 classes, 10 features), orthonormal
     model = method(np.eye(6), alpha=1e-9).fit(means, np.arange(6))

@@ -77,7 +77,7 @@ def test_loss_is_the_literal_sum(name, margins):
 
 
 def any_weights(n, features, seed):
-    """Samples of eight classes with three attributes, and any W: nothing is learnt here."""
+    """Samples of eight classes with three attributes, and any W: nothing is learned here."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, features)), rng.integers(8, size=n)
     return X, y, rng.normal(size=(8, 3)), rng.normal(size=(3, features))
@@ -250,8 +250,8 @@ def test_a_smaller_tolerance_comes_nearer():
 def test_a_path_is_one_fit_each(method):
     X, y, S = samples()
     model = method(S, tol=1e-5, random_state=0)
-    for setting, one in zip(GRID, model.fit_path(X, y, GRID), strict=True):
-        alone = method(S, tol=1e-5, random_state=0, **setting).fit(X, y)
+    for params, one in zip(GRID, model.fit_path(X, y, GRID), strict=True):
+        alone = method(S, tol=1e-5, random_state=0, **params).fit(X, y)
         assert_allclose(one.coef_, alone.coef_, atol=0.02 * np.abs(alone.coef_).max())
 
 

@@ -1,1 +1,1 @@
-"""What every room stands on: arrays in blocks, labels, files, parallel calls and progress."""
+"""Helpers that every other package uses: arrays in blocks, labels, files, parallel calls and progress."""

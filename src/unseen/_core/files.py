@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and that never cost the user another one."""
+"""Atomic writes: a file is complete or absent, and no other file is overwritten by accident."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_npz(path: str | os.PathLike[str], **arrays: Any) -> None:
     """Write arrays to an ``.npz``, whole or not at all."""
     import numpy as np
 
-    # in memory first: an archive that cannot be finished complains a second time when it is thrown away
+    # in memory first: an archive that could not be finished raises a second error when it is deleted
     content = io.BytesIO()
     np.savez(content, **arrays)
     with atomic_path(path) as temporary:
@@ -57,7 +57,7 @@ def check_output(
     force: bool = False,
     may_replace: Callable[[Path], bool] | None = None,
 ) -> None:
-    """Refuse an output path that would cost the user something, before the work that it is for.
+    """Refuse an output path that would overwrite something of value, before the work begins.
 
     A command never writes to one of its inputs, by whatever name or link, ``force`` or not. Any other file
     that exists is replaced only with ``force``, or if ``may_replace`` recognizes it as an older version of
@@ -71,7 +71,7 @@ def check_output(
     force : bool
         Replace a file that exists.
     may_replace : callable, optional
-        Tells of a file that exists whether it may be replaced without ``force``.
+        Called with an existing file; returns whether it may be replaced without ``force``.
     """
     path = Path(path)
     check_writable(path)
@@ -100,7 +100,7 @@ def _holds(source: Path, path: Path) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a path that cannot be written, before the work that it is for."""
+    """Refuse a path that cannot be written, before the work begins."""
     path = Path(path)
     if path.is_dir():
         raise UnseenError(f"Cannot write {path}: it is a folder. Name a file.")

@@ -70,7 +70,7 @@ def check_labels(y: ArrayLike) -> LabelArray:
 
 
 def _is_missing(label: Any) -> bool:
-    """Tell None, NaN and the missing value of pandas, which is not equal and not unequal to anything."""
+    """Return whether a label is None, NaN or pandas.NA, whose comparisons are neither true nor false."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
@@ -108,7 +108,7 @@ def advise_on_range(labels: LabelArray, n: int) -> str:
 
 
 def distinct_labels(y: LabelArray) -> LabelArray:
-    """Return the labels in the order of their first appearance: what is dealt so does not depend on names.
+    """Return the labels in the order of their first appearance, so that random draws do not depend on names.
 
     >>> distinct_labels(np.array(["owl", "jay", "owl"])).tolist()
     ['owl', 'jay']
@@ -173,7 +173,7 @@ def prototype_rows(prototypes: Any) -> FloatArray:
 def attribute_names(prototypes: Any) -> list[str] | None:
     """Return the names of the attributes: of the columns of a table, or of the rows of a mapping.
 
-    Names that only count the columns are no names, and neither are names that appear twice.
+    Column numbers and duplicate names do not count as names.
 
     >>> attribute_names({"owl": {"blue": 0.1, "big": 0.8}, "jay": {"big": 0.2, "blue": 0.9}})
     ['blue', 'big']

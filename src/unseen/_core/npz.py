@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from unseen.errors import UnseenError, one_line
 
-MOST_COMPRESSION = 1032  # no deflate stream grows by more, so a header that announces more is wrong
+MOST_COMPRESSION = 1032  # deflate shrinks data by no larger factor, so a header that announces more is wrong
 LONGEST = 1024  # letters of a name: an array of text takes as much for every entry as for the longest
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -39,7 +39,7 @@ def check_fits(nbytes: int, what: str) -> None:
 
 
 def machine_memory() -> float:
-    """Return the bytes of memory of this machine; infinity where it does not say."""
+    """Return the bytes of memory of this machine; infinity where that is unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -62,7 +62,7 @@ def map_npy(path: Path) -> NDArray[Any]:
     """Return the array in an ``.npy``, left on disk."""
     try:
         return np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # a broken header can be wrong Python in many ways
+    except Exception as error:  # a broken header raises many kinds of errors
         raise UnseenError(f"{path} cannot be memory-mapped as an array: {one_line(error)}.") from error
 
 
@@ -160,5 +160,5 @@ def _checked_text(values: NDArray[Any]) -> NDArray[np.str_]:
     if values.dtype.kind == "S":
         return np.char.decode(values, "utf-8")
     text = values.astype(values.dtype.newbyteorder("<"))
-    text.tobytes().decode("utf-32-le")  # NumPy itself lets any number pass for a letter
+    text.tobytes().decode("utf-32-le")  # NumPy itself accepts any number as a character
     return text

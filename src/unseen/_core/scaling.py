@@ -62,7 +62,7 @@ def scaled_products(
 
 
 def _scale_extreme_rows(X: FloatArray) -> FloatArray:
-    """Divide by the largest value first: the squares of features of 1e30 or 1e-30 do not exist."""
+    """Divide by the largest value first: the squares of features of 1e30 or 1e-30 over- or underflow."""
     largest = np.abs(X).max(axis=1, keepdims=True)
     X = X / np.where(largest == 0, 1, largest)
     norm = np.sqrt(squared_lengths(X))[:, None]

@@ -1,7 +1,7 @@
 """Bias and variance of ridge regression, measured where the truth is known (the paper's Fig. 3b).
 
 The data is ``synthetic``: there the best possible prediction ``h(x) = E[s | x]`` and the noise that remains
-are known exactly. Training sets are drawn as the paper means it: each has other classes.
+are known exactly. As in the paper, every training set has its own classes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def measure_bias_variance(
     test_classes: int = 200,
     random_state: int = 0,
 ) -> BiasVariance:
-    """Fit ridge regression on many training sets and take its error on unseen classes apart.
+    """Fit ridge regression on many training sets and decompose its error on unseen classes.
 
     Parameters
     ----------

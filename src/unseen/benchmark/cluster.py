@@ -16,7 +16,7 @@ from unseen.benchmark.store import Run
 from unseen.errors import UnseenError, need_extra
 
 TIMEOUT = 60.0  # seconds that a bench waits for a worker before it gives up
-_CONNECT = 10.0  # at most so many seconds for the scheduler to answer
+_CONNECT = 10.0  # seconds for the scheduler to answer
 _STEP = 1.0  # seconds between two looks at the workers
 _RESUME = (
     "What has finished is stored: the same command continues from there, with a new --cluster, or without "
@@ -42,14 +42,14 @@ def dask_cluster(address: str, timeout: float = TIMEOUT) -> Iterator[Cluster]:
             _check_workers(client, address, timeout)
             yield Cluster(client, address, timeout)
         except Exception as error:
-            # a client that has connected anew has lost its futures: they are canceled
+            # a client that has reconnected has lost its futures: they are canceled
             if client.status == "running" and not (_is_canceled(error) or _is_closed(error)):
                 raise
             raise UnseenError(f"Lost the Dask scheduler at {address}. {_RESUME}") from error
 
 
 class Cluster:
-    """Calls on the workers of a cluster; whatever a lost worker has had or was doing is done again elsewhere.
+    """Calls on the workers of a cluster; the data and the work of a lost worker are redone elsewhere.
 
     The data of an experiment is the result of a task that the scheduler can repeat. It goes to a worker with
     the first run there, from another worker or from the scheduler, and stays: a worker that joins later
@@ -126,12 +126,12 @@ class Cluster:
 
 
 def hand_over(experiment: Experiment) -> Experiment:
-    """Return the data of an experiment: a task that holds it can be done again wherever it was lost."""
+    """Return the data of an experiment: the result of a task, it can be computed again if it is lost."""
     return experiment
 
 
 def call_here(version: str, function: Function, run: Run, experiment: Experiment, threads: int) -> Any:
-    """Call a function on a worker, unless that has another version of this package."""
+    """Call a function on a worker, unless the worker has another version of this package."""
     if version != __version__:
         raise _other_versions(version, {__version__})
     return function(run, experiment, threads)

@@ -191,7 +191,7 @@ class Experiment:
 
 
 def name_features(source: str, features: str | None) -> str | None:
-    """Return how the files or the user call the features: never a guess."""
+    """Return the name of the features that the files or the user give; it is never guessed."""
     path = Path(source)
     if source in EMBEDDED:
         return features

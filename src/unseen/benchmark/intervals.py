@@ -1,4 +1,4 @@
-"""How sure a comparison is: the classes of the test set are resampled, in the same way for all methods.
+"""How certain a comparison is: the classes of the test set are resampled, in the same way for all methods.
 
 The test set has some classes; another one would have others. A bootstrap over classes shows how much the
 scores depend on that. It is paired: a replicate draws the same classes for every method, so the difference
@@ -37,7 +37,7 @@ class Replicates:
         return None if draws is None else _interval(draws)
 
     def ties(self, best: str, score: Score = "calibrated+lambda") -> list[str]:
-        """Return the methods that cannot be told from the best: 0 lies in the interval of the difference."""
+        """Return the methods not distinguishable from the best: the interval of the difference holds 0."""
         others = [method for method, found in self.draws if found == score and method != best]
         return [m for m in others if _interval(self.draws[best, score] - self.draws[m, score])[0] <= 0]
 

@@ -163,7 +163,7 @@ def _cluster_outcomes(
 def _lost(run: Run, error: Exception) -> Outcome:
     """Return the outcome of a run whose workers have died, or could not call it."""
     if type(error).__name__ == "KilledWorker":
-        text = "Its workers were killed time and again, most likely because memory ran out."
+        text = "Its workers were killed repeatedly, most likely because memory ran out."
         return Outcome(run, error=text, details=str(error))
     return Outcome(run, error=f"{type(error).__name__}: {error}", details=str(error))
 

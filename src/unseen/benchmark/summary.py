@@ -85,7 +85,7 @@ def _spreads(values: Sequence[dict[Averaging, float]]) -> dict[Averaging, Spread
 
 
 def _summarize_run(run: RunResult) -> RunSummary:
-    """Leave curves, classes and the like to the store."""
+    """Return a run without curves, classes and other details, which only the store keeps."""
     return {
         "seed": run["seed"],
         "version": run["version"],

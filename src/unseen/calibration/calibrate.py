@@ -63,7 +63,7 @@ class CalibrationResult:
     by_weights : dict
         The calibration for ``"per-class"`` and for ``"per-sample"``.
     auroc : float
-        How well ``d`` tells seen from unseen samples, 0 to 1.
+        How well ``d`` separates seen from unseen samples, 0 to 1.
     folds : int, optional
         The number of folds behind ``held_out``.
     """
@@ -205,7 +205,7 @@ def measure_held_out(
 
 
 def _assign_folds(y: IndexArray, seen: BoolArray, folds: int, random_state: int) -> IndexArray:
-    """Return the fold of every sample; the samples of a class are dealt out in random order."""
+    """Return the fold of every sample; the samples of a class are distributed in random order."""
     smaller = int(min(seen[y].sum(), (~seen[y]).sum()))
     if not 2 <= folds <= smaller:
         raise UnseenError(

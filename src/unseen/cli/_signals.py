@@ -1,4 +1,4 @@
-"""Leaving: Ctrl-C or SIGTERM ends a command within two seconds, with a word on what is stored."""
+"""Interrupts: Ctrl-C or SIGTERM ends a command within two seconds, with a line on what is stored."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _speaking = threading.Lock()
 
 
 class Stopped(SystemExit):
-    """The end of the process after a signal, once the summary is said."""
+    """The end of the process after a signal, once the summary is printed."""
 
 
 @contextmanager
 def stoppable(summary: Summary) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block and the process; ``summary()`` says what is stored.
 
-    Python only raises between two of its own steps, and an eigendecomposition or a network may be minutes
-    away from the next. So a thread waits beside the block: it ends the process where unwinding takes too
-    long. That loses nothing, because everything on disk is whole at any moment.
+    Python runs signal handlers only between two instructions of its own, and an eigendecomposition or a
+    network may take minutes. So a thread watches the block: it ends the process where unwinding takes too
+    long. That loses nothing, because every file on disk is complete at any moment.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals belong to the main thread
@@ -62,7 +62,7 @@ def _watched() -> Iterator[None]:
     _received.clear()
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     for number, handler in handlers.items():
-        if handler is not signal.SIG_IGN:  # as a shell has it for what runs behind it
+        if handler is not signal.SIG_IGN:  # as a shell sets it for background jobs
             signal.signal(number, _receive)
     hook = sys.unraisablehook
     sys.unraisablehook = partial(_drop, hook)
@@ -70,7 +70,7 @@ def _watched() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        stopped = _is_stop(error)  # what Python does at its very end may take long, too: the thread waits on
+        stopped = _is_stop(error)  # Python's shutdown may take long, too: the thread keeps waiting
         raise
     finally:
         if not stopped:
@@ -88,18 +88,18 @@ def _receive(number: int, frame: object) -> NoReturn:
 
 
 def _drop(hook: Callable[[sys.UnraisableHookArgs], Any], dropped: sys.UnraisableHookArgs) -> None:
-    """Say nothing of a signal that Python cannot raise, as in a ``__del__``: the thread ends the process."""
+    """Ignore a signal that Python cannot raise, as in a ``__del__``: the thread ends the process."""
     if not (_received and dropped.exc_type is KeyboardInterrupt):
         hook(dropped)
 
 
 def _is_stop(error: BaseException) -> bool:
-    """Whether a signal is behind it: an import that is interrupted may say that the package is not there."""
+    """Whether a signal caused the error: an interrupted import may raise that the package is missing."""
     return bool(_received) or isinstance(error, KeyboardInterrupt | Stopped)
 
 
 def _watch(reading: socket.socket, left: threading.Event) -> None:
-    """Wait for a signal, then for the block to end, but not long."""
+    """Wait for a signal, then briefly for the block to end."""
     with reading:
         while number := reading.recv(1):  # nothing once the block has ended
             if number[0] in SIGNALS and not left.wait(GRACE):
@@ -110,7 +110,7 @@ def _watch(reading: socket.socket, left: threading.Event) -> None:
 
 
 def _say() -> None:
-    """Say the innermost summary, once."""
+    """Print the innermost summary, once."""
     with _speaking:
         if not _summaries:
             return

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--recalibrate",
     metavar="DATA",
-    help="Choose gamma anew for all classes, on samples of the seen classes in DATA.",
+    help="Choose gamma again for all classes, on samples of the seen classes in DATA.",
 )
 @options.features
 @options.out("File for the larger model. [default: MODEL, which is replaced]")

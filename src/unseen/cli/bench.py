@@ -87,7 +87,7 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Give up when the cluster has had no worker for so long.",
+    help="Give up after this time without any worker.",
 )
 @click.option("--out", type=options.FILE, metavar="RUN", help="Run folder.  [default: runs/DATA-SPLIT]")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")

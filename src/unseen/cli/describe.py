@@ -27,7 +27,7 @@ from unseen.errors import UnseenError
     multiple=True,
     type=options.FILE,
     metavar="FILE.csv",
-    help="Attributes of the same classes, to stand beside the embeddings.",
+    help="Attributes of the same classes, to use beside the embeddings.",
 )
 @options.out("FILE.csv or FILE.npz.", required=True)
 @options.quiet

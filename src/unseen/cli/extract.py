@@ -119,7 +119,7 @@ def command(
 
 
 def _check_out(out: Path, images: Path, backbone: str, force: bool) -> None:
-    """Refuse a place for the features that is neither a .npz nor a folder, or that would cost a file."""
+    """Refuse an output that is neither a .npz nor a folder, or that would overwrite another file."""
     if out.suffix not in ("", ".npz") and not out.is_dir():
         raise UnseenError(
             f"Cannot write features to {out}: it ends in {out.suffix!r}. Name a FILE.npz, or a folder for "
@@ -130,7 +130,7 @@ def _check_out(out: Path, images: Path, backbone: str, force: bool) -> None:
 
 
 def _is_extraction(path: Path) -> bool:
-    """Tell whether a file holds features that an earlier extraction wrote."""
+    """Return whether a file holds features that an earlier extraction wrote."""
     from unseen._core.npz import npz_names
 
     try:

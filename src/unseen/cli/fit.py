@@ -151,7 +151,7 @@ def _load_images(
     unseen_classes: tuple[str, ...] | None,
     quiet: bool,
 ) -> ImageFolder:
-    """Return the data set of a folder of images; what could not be read is said."""
+    """Return the data set of a folder of images; report the images that could not be read."""
     from unseen.encoders.descriptions import read_classes, read_templates
     from unseen.encoders.folder import load_image_folder
 

@@ -154,7 +154,7 @@ def open_backbone(reference: str, variant: str | None = None) -> Backbone:
 
 
 def _variant_of(reference: str, variant: str | None) -> str | None:
-    """Return ``--variant`` for a folder or a repository; beside those, it may not concern a single file."""
+    """Return ``--variant`` for a folder or a repository; a single file has no variants."""
     return None if Path(reference).is_file() else variant
 
 

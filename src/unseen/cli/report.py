@@ -30,6 +30,6 @@ def command(run: Path, html: Path | None, force: bool) -> None:
 
 
 def is_page(path: Path) -> bool:
-    """Tell whether a file is an HTML page, as an older report is."""
+    """Return whether a file is an HTML page, as an older report is."""
     with open(path, "rb") as file:
         return file.read(15).lower().startswith(b"<!doctype html")

@@ -19,7 +19,7 @@ from unseen._core.progress import progress
 from unseen.errors import UnseenError, did_you_mean, need_extra, one_line
 
 Say = Callable[[str], None]
-ATTEMPTS = 5  # how often a broken connection is taken up again
+ATTEMPTS = 5  # how often a broken connection is resumed
 _CHUNK = 2**20
 _TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
 

@@ -44,7 +44,7 @@ def read_encoder_card(path: str | PathLike[str]) -> EncoderCard | None:
 
 
 def parse_encoder_card(text: str, where: str) -> EncoderCard:
-    """Return the card in a JSON text; ``where`` is named if it is none."""
+    """Return the card in a JSON text; the error names ``where``."""
     try:
         card = json.loads(text)
     except ValueError:
@@ -62,7 +62,7 @@ def encoder_array(card: EncoderCard) -> NDArray[np.str_]:
 def check_same_encoder(
     features: Mapping[str, object] | None, model: Mapping[str, object] | None, where: str
 ) -> None:
-    """Refuse features of another encoder than the model's; what is not known is not refused.
+    """Refuse features of another encoder than the model's; an unknown encoder is accepted.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class DataDescription:
-    """Everything ``unseen inspect`` prints; None or empty if the files do not tell."""
+    """Everything ``unseen inspect`` prints; None or empty if the files do not say."""
 
     dataset: str
     samples: int
@@ -302,7 +302,7 @@ def _missing_classes(dataset: ZeroShotDataset) -> list[str]:
 
 
 def _warnings(dataset: ZeroShotDataset) -> list[str]:
-    """Return what usually goes wrong later, as far as it shows in the data."""
+    """Return a warning for everything in the data that usually causes trouble later."""
     found = [_few_classes(dataset)]
     if dataset.prototypes.shape[1]:
         found += [_constant_attributes(dataset), _equal_descriptions(dataset)]
@@ -369,7 +369,7 @@ def _different_scales(X: FloatArray) -> str:
     small, large, size = found
     return (
         f"Features differ in scale: feature {large} is {size[large]:.3g} on average, feature {small} only "
-        f"{size[small]:.3g}, so the large ones drown the others. Standardize them with --normalize standard."
+        f"{size[small]:.3g}, so the large ones dominate. Standardize them with --normalize standard."
     )
 
 

@@ -31,7 +31,7 @@ SEGMENTS = {
 }
 ARRAYS = ("X", "y", "class_names", "prototypes", "unseen_classes", "test_seen")
 TYPEFACES = ("groups", "faces", "face_names")
-# Five of twenty seen letters are to a fold what six of 26 are to the test.
+# A fold holds out five of twenty seen letters, about the share of six unseen letters of 26.
 N_FOLDS = 4
 
 
@@ -80,6 +80,6 @@ def load_letters() -> ZeroShotDataset:
 
 
 def deal_folds(seen: Indices) -> ClassFolds:
-    """Return (train classes, validation classes) for each fold; the seen classes are dealt like cards."""
+    """Return (train classes, validation classes) for each fold; the seen classes go to the folds in turn."""
     held_out = [seen[start::N_FOLDS] for start in range(N_FOLDS)]
     return tuple((np.setdiff1d(seen, classes), classes) for classes in held_out)

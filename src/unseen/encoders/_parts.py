@@ -1,6 +1,6 @@
 """Rows that are computed over hours and survive a kill.
 
-Kept of our own: an ``.npz`` cannot be appended to, and extraction must resume after a power cut.
+It exists because an ``.npz`` cannot be appended to, and extraction must resume after a power cut.
 """
 
 from __future__ import annotations

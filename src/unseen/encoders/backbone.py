@@ -110,7 +110,7 @@ def reopen_backbone(card: Mapping[str, object], *, threads: int | None = None) -
 
 
 def use_stored_preprocessing(network: Backbone, card: Mapping[str, object]) -> None:
-    """Make a network see images as those that the stored features were made of."""
+    """Make a network preprocess images as it did for the stored features."""
     stored = card.get("preprocessing")
     if isinstance(stored, Mapping):
         network.preprocessing = from_card(stored)

@@ -1,4 +1,4 @@
-"""From class names and sentences to prototypes: who is named where, templates, and the file to write."""
+"""From class names and sentences to prototypes: lists of classes, templates, and the file to write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLASS_COLUMNS = ("class", "classes", "class_name", "label", "name")
 Texts = Mapping[str, Sequence[str]]  # class -> its descriptions; none where only the name is known
 
 
-# ---- who is named where ----------------------------------------------------------------------------
+# ---- lists of classes ------------------------------------------------------------------------------
 
 
 def read_classes(source: str | PathLike[str], column: str | None = None) -> dict[str, list[str]]:

@@ -49,7 +49,7 @@ class _Batches:
     memory: Floats | None = None
 
     def gather(self, arrays: Sequence[Floats]) -> Floats:
-        """Return the arrays below each other; the next batch takes over the memory, as new pages are slow."""
+        """Return the arrays stacked; the next batch reuses the memory, since new pages are slow."""
         n = sum(map(len, arrays))
         if self.memory is None or len(self.memory) < n or self.memory.shape[1:] != arrays[0].shape[1:]:
             self.memory = np.empty((n, *arrays[0].shape[1:]), np.float32)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 class Method:
     """All that the package knows about a method besides its mathematics.
 
-    The colors were searched to stay apart: under normal vision and simulated protanopia, deuteranopia and
+    The colors are easy to distinguish: under normal vision and simulated protanopia, deuteranopia and
     tritanopia every pair differs by at least 26 in CIELAB, and each one stands out from a white and from a
     near-black page.
     """
 
     place: str  # module:Class
-    title: str  # how people call it
+    title: str  # for people
     color: str  # the same in every figure
     cost: int  # time of one run relative to the others: the longest runs start first
     latex: str = ""  # the title in LaTeX, where it needs more than text
@@ -84,7 +84,7 @@ _OTHER_COLORS = ("#8a6f3c", "#3f8f8f", "#c2577a")
 
 
 def method_name(name: str) -> str:
-    """Return the name of a method as it is registered, from any case; a name that is not ours as it is.
+    """Return the registered name of a method, given in any case; any other name as it is.
 
     >>> method_name("ESZSL")
     'eszsl'
@@ -93,7 +93,7 @@ def method_name(name: str) -> str:
 
 
 def describe_method(name: str) -> Method:
-    """Return the row of a method; one that is not ours is called by its name, and always gets the same color.
+    """Return the row of a method; any other method has its name as title, and always the same color.
 
     >>> describe_method("eszsl").color
     '#288f66'

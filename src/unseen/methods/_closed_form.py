@@ -51,7 +51,7 @@ class ClosedForm(ZeroShotClassifier):
         ----------
         X : array-like of shape (n_samples, n_features), path or list of paths, Dask array, or iterable
             A memory-mapped array, a ``.npy`` file and a list of such files stay on disk and are read in
-            blocks. A Dask array is summed up where its chunks lie. An iterable of blocks ``(X, y)``, each
+            blocks. A Dask array is summed where its chunks are. An iterable of blocks ``(X, y)``, each
             as in ``partial_fit``, is taken without ``y``.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
@@ -65,7 +65,7 @@ class ClosedForm(ZeroShotClassifier):
     def fit_path(
         self, X: Any, y: Any, params: Iterable[Params], sample_weight: ArrayLike | None = None
     ) -> Iterator[Self]:
-        """Yield one fitted classifier per parameter setting, at about the cost of one fit.
+        """Yield one fitted classifier per combination of parameters, at about the cost of one fit.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class ClosedForm(ZeroShotClassifier):
         self._check_space(self.prototypes_, self.n_features_in_)
 
     def _add(self, new: Moments) -> Self:
-        """Add moments of all classes, and forget the solution that they make old."""
+        """Add moments of all classes, and discard the solution, which is now out of date."""
         if hasattr(self, "moments_"):
             new = self._moments_of_all() + new
         self.seen_ = new.count > 0
@@ -140,7 +140,7 @@ class ClosedForm(ZeroShotClassifier):
         return self.moments_.for_classes(np.where(self.seen_, np.cumsum(self.seen_) - 1, -1))
 
     def solve(self) -> Self:
-        """Compute ``coef_`` and ``intercept_``, if ``partial_fit`` has left that open.
+        """Compute ``coef_`` and ``intercept_`` if ``partial_fit`` has changed the moments since.
 
         Prediction, ``add_classes``, saving and export do it themselves. Call it before you read ``coef_``
         after ``partial_fit``.
@@ -150,10 +150,10 @@ class ClosedForm(ZeroShotClassifier):
             self._set_mapping(next(self._solve_kept(self.moments_, None, self.training_prototypes_, [self])))
         return self
 
-    if not TYPE_CHECKING:  # a type checker would take it for a promise of any attribute
+    if not TYPE_CHECKING:  # with it, a type checker would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
-            # reading an attribute never solves: hasattr(model, "coef_") must be cheap, and looks like reading
+            # reading an attribute never solves: hasattr(model, "coef_") reads it too, and must be cheap
             hint = ""
             if name in _SOLUTION and "moments_" in vars(self):
                 hint = " since the last partial_fit: call solve() first"
@@ -174,7 +174,7 @@ class ClosedForm(ZeroShotClassifier):
         for model in models:
             model._check_parameters()
         if len({model.normalize for model in models}) > 1:
-            raise UnseenError("Settings with different normalize need different sums. Fit one path for each.")
+            raise UnseenError("Different values of normalize need different moments. Fit one path for each.")
         counter = clone(models[0])._count(X, y)
 
         def solve(group: Sequence[Self]) -> Iterator[FloatArray]:

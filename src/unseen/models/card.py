@@ -79,7 +79,7 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
     """Return the accuracies that a fitted model can be expected to have, whatever rule chose its gamma."""
     rng = np.random.default_rng(random_state)
     held_out, gamma, n_unseen = model.held_out_, model.gamma_, int((~model.seen_).sum())
-    if held_out.cross_fitted is None:  # no unseen class yet: the folds tell about both kinds
+    if held_out.cross_fitted is None:  # no unseen class yet: the folds measure both kinds
         seen = [_answers(trial, gamma, of_seen=True) for trial in held_out.folds]
         unseen = [_answers(trial, gamma, of_seen=False) for trial in held_out.folds]
     else:
@@ -104,7 +104,7 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
 def expect_recalibrated(model: GZSLClassifierCV, expected: Expected, random_state: int = 0) -> Expected:
     """Return what to expect of a model that was recalibrated, given what was expected of it before.
 
-    The retention is the same, and so is what it says about unseen classes. Seen accuracy is measured anew.
+    The retention is the same, and so is what it says about unseen classes. Seen accuracy is measured again.
     The interval of H goes from the harmonic mean of the lower ends to that of the upper ends.
     """
     assert model.held_out_.cross_fitted is not None
@@ -120,7 +120,7 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
     """Return temperature and score of rejection, and how good both were on held-out samples.
 
     ``ece`` is the expected calibration error: for ``seen`` of samples of seen classes, held out in turn among
-    all present classes, for ``unseen`` of held-out classes. ``auroc`` is that of telling samples of classes
+    all present classes, for ``unseen`` of held-out classes. ``auroc`` is that of detecting samples of classes
     that were left out of the candidates.
     """
     assert model.rejection_ is not None
@@ -260,10 +260,10 @@ def _comparison(card: Card) -> dict[str, str]:
 def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
     ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in facts["ece"].items())
     best = facts["auroc"].get(facts["reject"])
-    told = f" (AUROC {best:.2f}, held-out classes as unknown)" if best is not None else ""
+    auroc = f" (AUROC {best:.2f}, held-out classes as unknown)" if best is not None else ""
     return {
         "probabilities": f"temperature {facts['temperature']:.4g} (calibration error on held-out: {ece})",
-        "none of these": f"told by the score {facts['reject']}{told}",
+        "none of these": f"detected by the score {facts['reject']}{auroc}",
     }
 
 

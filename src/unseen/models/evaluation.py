@@ -46,7 +46,7 @@ class ClassResult:
 
 @dataclass(frozen=True)
 class Unknown:
-    """How well samples of classes that the model does not know are told from the others."""
+    """How well samples of classes that the model does not know are detected."""
 
     classes: tuple[str, ...]
     samples: int
@@ -123,9 +123,9 @@ def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None
     model : fitted method or fitted GZSLClassifierCV
     data : ZeroShotDataset
         With features and labels. Samples of classes that the model does not know count as unknown: the
-        result says how well the model tells them. It needs a GZSLClassifierCV for that.
+        result says how well the model detects them. It needs a GZSLClassifierCV for that.
     card : mapping, optional
-        The model's card: with it, a note tells that the model may have been trained on this data.
+        The model's card: with it, a note warns if the model may have been trained on this data.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def _tell_unknown(
     rows: IndexArray,
     outside: BoolArray,
 ) -> Unknown:
-    """Return how well the samples outside of the model, (rows,) bool, are told from the others."""
+    """Return how well samples of unknown classes, marked in (rows,) bool, are detected."""
     familiar = model.familiarity(choose_rows(X, rows))
     known, unknown = familiar[~outside], familiar[outside]
     threshold = rejection.threshold(REJECT)

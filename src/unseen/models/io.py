@@ -316,7 +316,7 @@ def _restore_selection(
 
 
 def _restore_rejection(chosen: State | None) -> Rejection | None:
-    """Return how unknown classes are told; None for the files of earlier releases, which do not say."""
+    """Return how unknown classes are detected; None for the files of earlier releases, which do not say."""
     if chosen is None:
         return None
     shares, thresholds = (np.array(chosen[name], dtype=np.float64) for name in ("shares", "thresholds"))

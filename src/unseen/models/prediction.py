@@ -110,7 +110,7 @@ def predict_tables(
 
 
 def rejection_of(model: Model, reject: float) -> Rejection:
-    """Return how a model tells unknown classes; refuse one that cannot."""
+    """Return how a model detects unknown classes; refuse one that cannot."""
     if not isinstance(model, GZSLClassifierCV):
         raise UnseenError(
             f"{type(model).__name__} has no threshold for unknown classes, because nothing was held out. "

@@ -79,7 +79,7 @@ def train(
     name, model, compared = fit_best(searches, X, y, groups)
     confidence = describe_confidence(model)
     if model.held_out_.cross_fitted is None and not model.seen_.all():
-        model.cross_fit(X, y, groups=groups)  # the card wants to know, whatever rule chose gamma
+        model.cross_fit(X, y, groups=groups)  # the card reports it, whatever rule chose gamma
     return model, replace(describe_model(model, data, name, X, y, compared), confidence=confidence)
 
 
@@ -110,7 +110,7 @@ def candidates(data: ZeroShotDataset, method: str, normalize: str | None) -> lis
         Candidate(name, scale)
         for name, row in METHODS.items()
         for scale in scales
-        # what compares samples with prototypes directly compares directions
+        # methods that compare samples with prototypes directly compare directions
         if row.cost <= FAST and (not row.shared_space or (same_space and scale in (None, "l2")))
     ]
 

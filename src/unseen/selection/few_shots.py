@@ -1,7 +1,7 @@
 """A few samples of a new class: how many of them its description is worth, measured on held-out classes.
 
 With n samples of a class, its mean is mu = (kappa mu(s) + sum x) / (kappa + n). The folds simulate that: each
-held-out class gives 1, 2 or 5 of its validation samples away, and the others are scored. kappa has the best
+held-out class gives away 1, 2 or 5 of its validation samples, and the others are scored. kappa has the best
 mean harmonic mean.
 
 A class with samples is still an unseen class, but the more samples it has, the less help it needs against the
@@ -41,7 +41,7 @@ DESCRIBED: Case = (0, np.inf)
 
 @dataclass(frozen=True)
 class FewShots:
-    """What was chosen: the worth of a description, and what a class with many samples needs less of gamma."""
+    """The worth of a description, and how much less gamma a class with many samples needs."""
 
     kappa: float = KAPPA
     bias: float = 0.0
