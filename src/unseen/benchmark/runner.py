@@ -1,4 +1,4 @@
-"""Methods x experiments x seeds: every run that the store lacks is done, wherever joblib's back end is."""
+"""Methods x experiments x seeds: every run that the store lacks is done, wherever joblib's backend is."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def run_bench(
 
 @contextmanager
 def _processes() -> Iterator[None]:
-    """Make joblib's worker processes end with this one, unless the caller has chosen another back end."""
+    """Make joblib's worker processes end with this one, unless the caller has chosen another backend."""
     own = type(get_active_backend()[0]) is BACKENDS["loky"]
     with parallel_config("loky", **dependent()) if own else nullcontext():
         yield
