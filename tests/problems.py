@@ -8,6 +8,7 @@ import numpy as np
 
 from unseen import LDA, GZSLClassifierCV
 from unseen.benchmark.experiment import Experiment
+from unseen.calibration.curve import SeenUnseenCurve
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, find_method
@@ -42,6 +43,16 @@ def small_experiment(gamma="paper") -> Experiment:
     return Experiment(data, make_split(data), asked, gamma)
 
 
+def small_curve(n: int = 300) -> SeenUnseenCurve:
+    """Return the curve of n samples of ten classes, of which seven are seen and favored."""
+    rng = np.random.default_rng(0)
+    y, seen = np.arange(n) % 10, np.arange(10) < 7
+    scores = rng.normal(size=(n, 10))
+    scores[np.arange(n), y] += 2
+    scores[:, seen] += 1
+    return SeenUnseenCurve.from_scores(scores, y, seen)
+
+
 def make(name: str, S: np.ndarray, **params):
     """Return the method of this name, with a fixed seed where it takes one."""
     method = find_method(name)
@@ -49,7 +60,7 @@ def make(name: str, S: np.ndarray, **params):
 
 
 def fit_lda(data) -> GZSLClassifierCV:
-    """Return LDA with one setting, fitted and calibrated on the training samples of a data set."""
+    """Return LDA with one alpha, fitted and calibrated on the training samples of a data set."""
     split = make_split(data)
     search = GZSLClassifierCV(LDA(data.prototypes), {"alpha": [0.1]}, cv=split.cv())
     return search.fit(data.X[split.train], data.y[split.train])

@@ -5,22 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unseen.calibration.curve import SeenUnseenCurve
+from problems import small_curve
 from unseen.calibration.display import visible_segments
-
-
-def make_curve(n: int = 300) -> SeenUnseenCurve:
-    rng = np.random.default_rng(0)
-    y, seen = np.arange(n) % 10, np.arange(10) < 7
-    scores = rng.normal(size=(n, 10))
-    scores[np.arange(n), y] += 2
-    scores[:, seen] += 1
-    return SeenUnseenCurve.from_scores(scores, y, seen)
 
 
 def test_the_frame_is_the_curve():
     pytest.importorskip("pandas")
-    curve = make_curve()
+    curve = small_curve()
     frame = curve.frame()
     assert list(frame.columns) == ["gamma_low", "gamma_high", "gamma", "unseen", "seen", "h"]
     for row in frame.itertuples():
@@ -30,7 +21,7 @@ def test_the_frame_is_the_curve():
 
 def test_the_plot_shows_the_curve_and_both_points():
     plt = pytest.importorskip("matplotlib.pyplot")
-    curve = make_curve()
+    curve = small_curve()
     _, ax = plt.subplots()
     display = curve.plot(ax)
     assert display.ax_ is ax and display.figure_ is ax.figure
@@ -43,7 +34,7 @@ def test_the_plot_shows_the_curve_and_both_points():
 
 
 def test_a_large_curve_is_thinned_only_below_what_can_be_seen():
-    curve = make_curve(20_000)
+    curve = small_curve(20_000)
     shown = visible_segments(curve)
     assert len(shown) < len(curve.h_curve) / 2
     for values in (curve.unseen_curve, curve.seen_curve):
@@ -52,4 +43,4 @@ def test_a_large_curve_is_thinned_only_below_what_can_be_seen():
 
 @pytest.mark.parametrize("limit", [100, 1000, 4000])
 def test_a_thinned_curve_has_at_most_as_many_segments_as_allowed(limit):
-    assert len(visible_segments(make_curve(20_000), limit)) <= limit + 2
+    assert len(visible_segments(small_curve(20_000), limit)) <= limit + 2

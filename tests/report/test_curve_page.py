@@ -8,30 +8,23 @@ import re
 import numpy as np
 import pytest
 
-from unseen.calibration.curve import SeenUnseenCurve
+from problems import small_curve
 from unseen.calibration.display import SeenUnseenDisplay
 from unseen.report.curve_page import render_curve_page
 
-
-def make_curve(n: int = 300) -> SeenUnseenCurve:
-    rng = np.random.default_rng(0)
-    y, seen = np.arange(n) % 10, np.arange(10) < 7
-    scores = rng.normal(size=(n, 10))
-    scores[np.arange(n), y] += 2
-    scores[:, seen] += 1
-    return SeenUnseenCurve.from_scores(scores, y, seen)
+pytestmark = pytest.mark.xdist_group("browser")
 
 
 def test_the_page_escapes_what_it_is_given():
     pytest.importorskip("plotly")
-    page = render_curve_page(SeenUnseenDisplay(make_curve()), "</script><b>scores & more")
+    page = render_curve_page(SeenUnseenDisplay(small_curve()), "</script><b>scores & more")
     assert "</script><b>" not in page
     assert "&lt;/script&gt;&lt;b&gt;scores &amp; more" in page
 
 
 def test_no_script_runs_but_those_of_the_page():
     pytest.importorskip("plotly")
-    page = render_curve_page(SeenUnseenDisplay(make_curve()))
+    page = render_curve_page(SeenUnseenDisplay(small_curve()))
     policy = html.unescape(re.search('http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1])
     scripts = policy.split("script-src ")[1].split(";")[0].split()
     assert policy.startswith("default-src 'none'")
@@ -43,7 +36,7 @@ def page(browser, tmp_path_factory):
     """The page in a browser without network, and everything that went wrong in it."""
     pytest.importorskip("plotly")
     file = tmp_path_factory.mktemp("page") / "curve.html"
-    file.write_text(render_curve_page(SeenUnseenDisplay(make_curve())), "utf-8")
+    file.write_text(render_curve_page(SeenUnseenDisplay(small_curve())), "utf-8")
     page = browser.new_context(offline=True).new_page()
     page.problems = []
     page.on(
@@ -62,7 +55,7 @@ def numbers(page):
 
 
 def test_moving_gamma_shows_its_accuracies(page):
-    curve = make_curve()
+    curve = small_curve()
     top = int(page.get_attribute("[data-in=slider]", "max"))
     assert top == len(curve.breakpoints)
     for k in (0, top // 3, top):
@@ -73,7 +66,7 @@ def test_moving_gamma_shows_its_accuracies(page):
 
 
 def test_the_page_reads_the_curve_exactly(page):
-    curve = make_curve()
+    curve = small_curve()
     for gamma in [-100.0, 0.0, 0.7, 100.0, *curve.breakpoints[::40]]:
         script = "gamma => { const p = curveAt(panels[0].model, gamma); return [p.U, p.S, p.H]; }"
         got = page.evaluate(script, float(gamma))
@@ -82,7 +75,7 @@ def test_the_page_reads_the_curve_exactly(page):
 
 
 def test_buttons_go_to_the_choice_and_to_no_calibration(page):
-    curve = make_curve()
+    curve = small_curve()
     page.get_by_role("button", name="No calibration").click()
     assert page.evaluate("panels[0].gamma") == 0.0
     page.get_by_role("button", name="Chosen").click()

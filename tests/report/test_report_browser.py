@@ -40,18 +40,27 @@ def path(experiment, tmp_path_factory):
     return write_report(folder)
 
 
-@pytest.fixture
-def page(browser, path: Path):
-    """The open report; afterwards: no error in the console, no request to anywhere."""
-    page = browser.new_page(viewport={"width": 1200, "height": 900})
+@pytest.fixture(scope="module")
+def opened(browser, path: Path):
+    """The open report, loaded once, and everything that went wrong in it."""
+    page = browser.new_page()
     troubles: list[str] = []
     page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("request", lambda request: request.url != path.as_uri() and troubles.append(request.url))
     page.goto(path.as_uri())
     page.wait_for_selector("[data-chart=gain] .main-svg")
-    yield page
+    yield page, troubles
     page.close()
+
+
+@pytest.fixture
+def page(opened):
+    """The report as the test before left it; afterwards: no error in the console, no request to anywhere."""
+    page, troubles = opened
+    page.set_viewport_size({"width": 1200, "height": 900})
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")  # charts are drawn when they come into view
+    yield page
     assert not troubles
 
 
