@@ -20,9 +20,11 @@ from conftest import ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])}
 SERVER = r"""
-import importlib, json, os, resource, sys
+import gc, importlib, json, os, resource, sys
 for name in json.loads(sys.stdin.readline()):
     importlib.import_module(name)
+gc.collect()
+gc.freeze()  # else every fork walks through all imported objects, and so copies them, when it ends
 print("ready", flush=True)
 for line in sys.stdin:
     order = json.loads(line)

@@ -147,7 +147,7 @@ def _other_tensor(tensor: np.ndarray, rng: random.Random) -> np.ndarray:
     return rng.choice(choices)()
 
 
-def pictures() -> list[Maker]:
+def images() -> list[Maker]:
     from PIL import Image
 
     pixels = np.random.default_rng(0).integers(0, 255, (40, 30, 3), dtype=np.uint8)
@@ -222,7 +222,7 @@ def encoder_folder() -> Path:
     return token_encoder(folder).parent
 
 
-def picture_list() -> list[Maker]:
+def image_list() -> list[Maker]:
     return [damaged(b"a.png,jay\nb.png,owl\nfolder/c.png,jay\n" * 4)]
 
 
@@ -244,11 +244,11 @@ WRITERS: dict[str, Callable[[], list[Maker]]] = {
     "csv prototypes": files_of(own_folder, "prototypes.csv"),
     "csv splits": files_of(own_folder, "splits.csv"),
     "csv scores": score_table,
-    "txt pictures": picture_list,
+    "txt images": image_list,
     "parquet scores": parquet,
     "safetensors model": models,
     "sqlite store": lambda: [damaged(store_file())],
-    "picture": pictures,
+    "image": images,
     "onnx backbone": files_of(network_folder, "whole.onnx"),
     "onnx split backbone": files_of(network_folder, "network.onnx"),
     "bin weights": files_of(network_folder, "weights.bin"),
@@ -315,7 +315,7 @@ def read_model(path: Path) -> None:
     model.add_classes(np.ones((1, attributes)), ["new"])
 
 
-def read_picture(path: Path) -> None:
+def read_image(path: Path) -> None:
     from unseen.encoders.extraction import stream_features
     from unseen.encoders.images import refuse_bombs
     from unseen.encoders.preprocessing import Preprocessing
@@ -379,11 +379,11 @@ READERS: dict[str, Callable[[Path], None]] = {
     "csv prototypes": in_folder(own_folder, "prototypes.csv"),
     "csv splits": in_folder(own_folder, "splits.csv"),
     "csv scores": read_scores,
-    "txt pictures": read_list,
+    "txt images": read_list,
     "parquet scores": read_scores,
     "safetensors model": read_model,
     "sqlite store": read_store,
-    "picture": read_picture,
+    "image": read_image,
     "onnx backbone": in_folder(network_folder, "network.onnx", read_backbone),
     "onnx split backbone": in_folder(network_folder, "network.onnx", read_backbone),
     "bin weights": in_folder(network_folder, "weights.bin", read_backbone),

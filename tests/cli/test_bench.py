@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -46,12 +45,6 @@ def folder(run, tmp_path_factory):
 def call(*arguments):
     """Call the command inside this process."""
     return CliRunner().invoke(main, ["bench", *map(str, arguments)])
-
-
-def start(*arguments, session=False):
-    command = [sys.executable, "-m", "unseen", "bench", *map(str, arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, **pipes, env=ENVIRONMENT, start_new_session=session)
 
 
 def numbers(document):
@@ -237,29 +230,26 @@ def test_a_method_of_ones_own_lies_in_the_working_directory(tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_leaves_with_a_summary(tmp_path, jobs):
-    process = start(
-        *("digits", "--methods", "fake_methods:Slow", "--seeds", 50, "--jobs", jobs, "--out", tmp_path),
-        session=True,
-    )
+def test_ctrl_c_leaves_with_a_summary(forks, birds, tmp_path, jobs):
+    methods = ("--methods", "fake_methods:Slow", "--seeds", 50, "--jobs", jobs)
+    fork = forks.start("bench", birds, *methods, "--out", tmp_path)
     wait_for_runs(tmp_path / FILE_NAME, 1)
-    began = time.monotonic()
-    os.killpg(process.pid, signal.SIGINT)
-    out, words = process.communicate(timeout=30)
-    assert time.monotonic() - began < 5  # two seconds on a machine with nothing else to do
-    assert (process.returncode, out) == (130, "")
-    assert "of 50 runs are stored" in words
-    assert words.strip().endswith("the same command continues.")  # nothing else has the last word
-    assert "Traceback" not in words
+    done = fork.interrupt()
+    assert done.seconds < 5  # two seconds on a machine with nothing else to do
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "of 50 runs are stored" in done.stderr
+    assert done.stderr.strip().endswith("the same command continues.")  # nothing else has the last word
+    assert "Traceback" not in done.stderr
 
 
-def test_two_benches_share_a_folder(tmp_path):
-    arguments = ["digits", "--methods", "fake_methods:Chance,linear-sv", "--seeds", 3, "--json", "--jobs", 1]
-    both = [start(*arguments, "--out", tmp_path) for _ in range(2)]
-    printed = [process.communicate(timeout=120) for process in both]
-    assert [process.returncode for process in both] == [0, 0], printed
-    first, second = (numbers(json.loads(out)) for out, _ in printed)
-    assert first == second
+def test_two_benches_share_a_folder(forks, birds, tmp_path):
+    """One in a process of its own, one in this process, at the same time."""
+    methods = ("--methods", "fake_methods:Chance,linear-sv", "--seeds", 3, "--jobs", 1)
+    arguments = (birds, *methods, "--json", "--out", tmp_path)
+    fork = forks.start("bench", *arguments)
+    here, there = call(*arguments), fork.wait()
+    assert (here.exit_code, there.returncode) == (0, 0), (here.stderr, there.stderr)
+    assert numbers(json.loads(here.stdout)) == numbers(json.loads(there.stdout))
     with Store(tmp_path) as store:
         store.check()
         assert len(store.runs()) == 4
@@ -285,7 +275,7 @@ def test_help_lists_the_methods():
     assert all(name in words for name in METHODS)
 
 
-def test_own_pictures_with_a_typed_table(run, tmp_path):
+def test_own_images_with_a_typed_table(run, tmp_path):
     """Extracted features, a table of descriptions and the names of unseen classes make a bench."""
     rng = np.random.default_rng(0)
     names = np.array(["auk", "bee", "cat", "doe", "eel", "fox", "gnu", "hen"])

@@ -22,7 +22,7 @@ NAMES = np.array([f"machine {c}" for c in "abcdefghijklmn"])
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
     """A file as in the tutorial, and its arrays; the last two classes have no samples."""
-    X, y, S = linear_problem(480, features=10, attributes=6, classes=14, seen=12, dtype=np.float32, seed=5)
+    X, y, S = linear_problem(240, features=10, attributes=6, classes=14, seen=12, dtype=np.float32, seed=5)
     path = tmp_path_factory.mktemp("machines") / "machines.npz"
     np.savez(path, X=X, y=NAMES[y], prototypes=S, class_names=NAMES)
     return path, X, NAMES[y], S

@@ -158,11 +158,11 @@ def test_text_encoders_that_cannot_be_used(tmp_path):
     write_tokenizer(tmp_path)
     nodes = [helper.make_node("Identity", ["pixels"], ["features"])]
     shape = ["batch", 2]
-    picture = write_model(
+    image = write_model(
         tmp_path / "p.onnx", nodes, {"pixels": (TensorProto.FLOAT, shape)}, {"features": shape}
     )
     with pytest.raises(UnseenError, match="expected a text encoder"):
-        TextEncoder(picture)(["blue"])
+        TextEncoder(image)(["blue"])
 
 
 @pytest.mark.parametrize("old", ["{", '"[PAD]": 0,'])

@@ -58,7 +58,7 @@ def claimed(content: bytes, size: int) -> bytes:
 
 
 def png(side: int) -> bytes:
-    """Return a picture of side x side black pixels, very well compressed; only its first row is there."""
+    """Return an image of side x side black pixels, very well compressed; only its first row is there."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         return (
@@ -95,7 +95,7 @@ def endless_cells() -> bytes:
 BOMBS = {
     "mat v5 features: a shape of 10^18": header() + huge(np.ones((2, 2)), (2**30, 2**30)),
     "mat v5 features: 4 GB announced": header() + deflated(struct.pack("<II", 14, 2**32 - 8)),
-    "mat v5 features: inflates to more than it says": inflating(10**8),
+    "mat v5 features: inflates to more than it says": inflating(10**7),
     "mat v5 splits: cells without end": endless_cells(),
     "npy features: 10^12 rows": npy((10**12, 5), bytes(1000)),
     "npy samples: 10^12 rows": npy((10**12, 5), bytes(1000)),
@@ -107,8 +107,8 @@ BOMBS = {
     "csv prototypes: one name as long as a book": b"class,a\n" + b"a" * 100_000 + b",1" + b"\nb,1" * 50_000,
     "csv scores: one name as long as a book": b"c0,y\n" + b"1," + b"a" * 100_000 + b"\n1,b" * 50_000,
     "safetensors model: a header of 10^12 bytes": struct.pack("<Q", 10**12) + b'{"a": 1}',
-    "picture: 10^10 pixels": png(100_000),
-    "picture: 10^8 pixels": png(10_000),
+    "image: 10^10 pixels": png(100_000),
+    "image: 10^8 pixels": png(10_000),
 }
 
 
@@ -290,13 +290,13 @@ def test_names_in_archives_and_lists_write_nothing(run, tmp_path):
     from onnx_models import mean_backbone
 
     inside = tmp_path / "inside"
-    (inside / "pictures").mkdir(parents=True)
+    (inside / "images").mkdir(parents=True)
     image.new("RGB", (8, 8)).save(tmp_path / "outside.png")
     lines = ["../../outside.png,../../../escaped", f"{tmp_path / 'outside.png'},/tmp/../escaped", "~/x.png,c"]
-    (inside / "pictures" / "list.csv").write_text("\n".join(lines))
+    (inside / "images" / "list.csv").write_text("\n".join(lines))
     network = mean_backbone(tmp_path / "network.onnx")
     before = everything(tmp_path)
-    done = run("extract", inside / "pictures" / "list.csv", "--backbone", network, "--out", inside / "f.npz")
+    done = run("extract", inside / "images" / "list.csv", "--backbone", network, "--out", inside / "f.npz")
     assert done.returncode == 0, done.stderr
     assert everything(tmp_path) - before == {inside / "f.npz"}
     with zipfile.ZipFile(inside / "f.npz", "a") as archive:
