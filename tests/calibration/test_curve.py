@@ -31,7 +31,7 @@ def problems(draw: st.DrawFn, samples: int | None = None) -> tuple[np.ndarray, n
 weightings = st.sampled_from(["per-class", "per-sample"])
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(problems(), weightings)
 def test_the_curve_equals_brute_force(problem, weights):
     curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
@@ -45,14 +45,14 @@ def test_the_curve_equals_brute_force(problem, weights):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(problems(), weightings, st.sampled_from([-np.inf, -3.0, -0.25, 0.0, 0.5, 1.0, np.inf]))
 def test_at_any_gamma_equals_brute_force(problem, weights, gamma):
     curve = SeenUnseenCurve.from_scores(*problem, weights=weights)
     assert curve.at(gamma) == pytest.approx(oracle.gzsl_accuracies(*problem, gamma, weights), abs=1e-12)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     problems(),
     weightings,
@@ -73,7 +73,7 @@ def test_every_goal_equals_brute_force(problem, weights, name, goal):
     assert oracle.best_value([got], name, goal) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(problems(), weightings, st.randoms(use_true_random=False))
 def test_order_and_offsets_change_nothing(problem, weights, random):
     scores, y, seen = problem
@@ -107,7 +107,7 @@ def test_blocks_give_the_same_curve():
     assert fed.gamma == whole.gamma
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(problems(), min_size=1, max_size=3), weightings)
 def test_mean_curve_equals_the_mean_at_every_gamma(problems, weights):
     curves = [SeenUnseenCurve.from_scores(*problem, weights=weights) for problem in problems]
@@ -118,7 +118,7 @@ def test_mean_curve_equals_the_mean_at_every_gamma(problems, weights):
         assert mean.h >= expected[2] - 1e-11 or np.isinf(gamma)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(problems(), st.sampled_from([0.0, 0.01, 0.5, 1.0]))
 def test_near_best_holds_exactly_the_gammas_that_are_near_best(problem, tolerance):
     curve = SeenUnseenCurve.from_scores(*problem)
@@ -178,7 +178,7 @@ def rounded_problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return scores.astype(dtype) + dtype(draw(st.sampled_from(offsets))), y, seen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(rounded_problems(), weightings, st.sampled_from([{}, {"unseen_share": 40}]))
 def test_the_optimum_is_reached_when_gamma_is_really_subtracted(problem, weights, goal):
     point = SeenUnseenCurve.from_scores(*problem, weights=weights).best(**goal)
@@ -206,7 +206,7 @@ def test_samples_denser_than_rounding_still_have_an_optimum():
 
 
 @given(problems())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_per_sample_ausuc_is_the_openworld_auc(problem):
     scores, y, seen = problem
     scores = np.nan_to_num(scores, posinf=9.0, neginf=-9.0)

@@ -220,9 +220,14 @@ def test_the_papers_rows(real_data, split_dir, expected):
         assert all(row["classes"] == dict(zip(PARTS, (100, 100, 100, 50, 50, 50))) for row in found)
 
 
-def test_the_command_prints_the_papers_rows(real_data):
-    found = facts(real_data / "xlsa17/CUB", "--features", "res50", "--split-rule", "paper")
-    assert rows(found["splits"]) == PROPOSED
+@pytest.fixture(scope="module")
+def birds(real_data):
+    """What the command prints about CUB with the paper's rule."""
+    return facts(real_data / "xlsa17/CUB", "--features", "res50", "--split-rule", "paper")
+
+
+def test_the_command_prints_the_papers_rows(birds):
+    assert rows(birds["splits"]) == PROPOSED
 
 
 @pytest.mark.parametrize("name", ["CUB", "AWA2", "SUN", "APY"])
@@ -234,11 +239,10 @@ def test_the_published_split_is_recognized(real_data, name):
     assert "Download" in found["missing"][0]
 
 
-def test_variances_stand_beside_the_papers(real_data):
+def test_variances_stand_beside_the_papers(real_data, birds):
     """In the paper's order; the numbers of ResNet-50 are those in docs/data.md."""
-    found = facts(real_data / "xlsa17/CUB", "--features", "res50")
-    assert found["published_variance"] == {"intra": 138.0, "inter": 231.9, "means": None}
-    assert {name: round(value, 1) for name, value in found["variance"].items()} == {
+    assert birds["published_variance"] == {"intra": 138.0, "inter": 231.9, "means": None}
+    assert {name: round(value, 1) for name, value in birds["variance"].items()} == {
         "intra": 431.9,
         "inter": 590.4,
         "means": 157.7,

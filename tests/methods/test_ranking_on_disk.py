@@ -31,7 +31,7 @@ def test_every_sample_is_visited_once_and_a_block_is_made_of_runs(n, run, seed):
 
 @pytest.fixture(scope="module")
 def sorted_file(tmp_path_factory):
-    """Samples sorted by class, as most files are: the worst order for batches of neighbours."""
+    """Samples sorted by class, as most files are: the worst order for batches of neighbors."""
     data = load("synthetic", n_samples=6000, n_features=128, n_classes=60, n_attributes=40, random_state=3)
     order = np.argsort(data.y, kind="stable")
     train = order[data.seen[data.y[order]] & (order % 5 > 0)]
@@ -87,7 +87,7 @@ S = np.random.default_rng(0).normal(size=(12, 8))
 y = np.arange(50_000) % 10
 SJE(S, max_iter=1).fit(np.ones((2000, 1024), np.float32), y[:2000])  # what any fit needs
 before = peak()
-SJE(S, max_iter=2).fit(sys.argv[1], y)
+SJE(S, max_iter=1).fit(sys.argv[1], y)
 print((peak() - before) / 1024)
 """
 

@@ -19,7 +19,7 @@ from unseen import ESZSL, SAE, LinearSV, LinearVS, Moments, UnseenError
 from unseen.models.export import export
 
 METHODS = [LinearVS, LinearSV, ESZSL, SAE]
-SETTINGS = [{"alpha": 1e-3}, {"alpha": 1.0}]
+PARAMS = [{"alpha": 1e-3}, {"alpha": 1.0}]
 
 
 def problem(n=90, dtype=np.float32):
@@ -60,8 +60,8 @@ def test_partial_fit_in_blocks_equals_fit(method, normalize):
 def test_any_iterable_of_blocks(method):
     X, y, S = problem()
     same(method(S).fit(cut(X, y)), method(S).fit(X, y))
-    path = method(S).fit_path(cut(X, y), None, SETTINGS)
-    for streamed, whole in zip(path, method(S).fit_path(X, y, SETTINGS), strict=True):
+    path = method(S).fit_path(cut(X, y), None, PARAMS)
+    for streamed, whole in zip(path, method(S).fit_path(X, y, PARAMS), strict=True):
         assert streamed.alpha == whole.alpha
         same(streamed, whole)
 
@@ -203,7 +203,7 @@ def test_files_are_checked_as_they_are_read(tmp_path):
 MEMORY = """
 import re, sys
 import numpy as np
-from unseen import {method}
+from unseen import LinearSV, LinearVS
 
 def peak():
     # not getrusage, which starts with the memory of the process that has started this one
@@ -212,31 +212,31 @@ def peak():
 rng = np.random.default_rng(0)
 S = rng.normal(size=(20, 8))
 y = np.arange(200_000) % 15
-{method}(S).fit(np.ones((200, 256), np.float32), y[:200])  # what any fit needs
+for method in (LinearVS, LinearSV):
+    method(S).fit(np.ones((200, 256), np.float32), y[:200])  # what any fit needs
 before = peak()
-for model in {method}(S).fit_path(sys.argv[1], y, [{{"alpha": 0.1}}, {{"alpha": 1.0}}]):
-    pass
-model.predict(np.load(sys.argv[1], mmap_mode="r"))
-print((peak() - before) / 1024)
+for method in (LinearVS, LinearSV):
+    for model in method(S).fit_path(sys.argv[1], y, [{"alpha": 0.1}, {"alpha": 1.0}]):
+        pass
+    model.predict(np.load(sys.argv[1], mmap_mode="r"))
+    print((peak() - before) / 1024)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("method_name", ["LinearVS", "LinearSV"])
-def test_memory_stays_at_a_few_blocks(method_name, tmp_path):
+def test_memory_stays_at_a_few_blocks(tmp_path):
     """A file of 195 MB is fitted and predicted on; a copy of it, or its pages, would show."""
     X = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(200_000, 256))
     rng = np.random.default_rng(0)
     for start in range(0, len(X), 10_000):
         X[start : start + 10_000] = rng.random((10_000, 256), dtype=np.float32)
     X.flush()
-    script = MEMORY.format(method=method_name)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", script, tmp_path / "x.npy"], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", MEMORY, tmp_path / "x.npy"], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 70  # MB
+    assert max(map(float, done.stdout.split())) < 70  # MB
 
 
 COMMAND = """
@@ -284,7 +284,7 @@ def test_dask_arrays_give_the_in_memory_result(method, chunks, labels_in_dask):
     y_dask = dask_array.from_array(y, chunks=17) if labels_in_dask else y
     same(method(S).fit(X_dask, y_dask), method(S).fit(X, y))
     for streamed, whole in zip(
-        method(S).fit_path(X_dask, y_dask, SETTINGS), method(S).fit_path(X, y, SETTINGS), strict=True
+        method(S).fit_path(X_dask, y_dask, PARAMS), method(S).fit_path(X, y, PARAMS), strict=True
     ):
         same(streamed, whole)
 

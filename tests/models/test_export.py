@@ -30,7 +30,9 @@ def data():
 NAMES = ["plain", "unit", "standard", "calibrated", "scaler", "scaler and unit", "scaler around"]
 
 
+@pytest.fixture(scope="module")
 def models(data):
+    """Return fitted models of every kind that can be exported, by name."""
     seen = data.seen[data.y]
     X, y = data.X[seen], data.y[seen]
     return {
@@ -60,8 +62,8 @@ def hard_rows(data) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "float32"])
-def test_onnx_runtime_predicts_the_same(tmp_path, data, name):
-    model = models(data)[name]
+def test_onnx_runtime_predicts_the_same(tmp_path, data, name, models):
+    model = models[name]
     export(model, tmp_path / "m.onnx", "onnx")
     onnx.checker.check_model(tmp_path / "m.onnx", full_check=True)
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
@@ -75,8 +77,8 @@ def test_onnx_runtime_predicts_the_same(tmp_path, data, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_three_lines_of_numpy_predict_the_same(tmp_path, data, name):
-    model = models(data)[name]
+def test_three_lines_of_numpy_predict_the_same(tmp_path, data, name, models):
+    model = models[name]
     export(model, tmp_path / "m.npz", "npz")
     layer = np.load(tmp_path / "m.npz", allow_pickle=False)
     samples = data.X.astype(np.float64)
@@ -87,14 +89,14 @@ def test_three_lines_of_numpy_predict_the_same(tmp_path, data, name):
     np.testing.assert_array_equal(layer["classes"][scores.argmax(axis=1)], model.predict(samples))
 
 
-def test_what_is_not_a_layer_is_refused(tmp_path, data):
+def test_what_is_not_a_layer_is_refused(tmp_path, data, models):
     with pytest.raises(UnseenError, match="not a fitted linear model"):
         export(LinearSV(), tmp_path / "m.onnx", "onnx")
     rotated = make_pipeline(PCA(4), LinearSV(data.prototypes)).fit(data.X, data.y)
     with pytest.raises(UnseenError, match=r"transforms features with PCA\. Only steps that scale and shift"):
         export(rotated, tmp_path / "m.onnx", "onnx")
     with pytest.raises(UnseenError, match="expected one of onnx, npz"):
-        export(models(data)["plain"], tmp_path / "m", "pickle")
+        export(models["plain"], tmp_path / "m", "pickle")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,9 +145,9 @@ def test_backbone_and_classifier_in_one_file(tmp_path, name, opset):
     assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == [0, 1, 2, 3, 4]
 
 
-def test_a_backbone_that_does_not_fit_is_refused(tmp_path, data):
+def test_a_backbone_that_does_not_fit_is_refused(tmp_path, data, models):
     backbone = Backbone(small_network(tmp_path / "network.onnx"))
-    model = models(data)["plain"]
+    model = models["plain"]
     with pytest.raises(UnseenError, match="gives 6 features, but the model takes 12"):
         export(model, tmp_path / "m.onnx", "onnx", backbone=backbone)
     with pytest.raises(UnseenError, match="only be exported with format='onnx'"):
@@ -158,9 +160,9 @@ def test_a_backbone_that_does_not_fit_is_refused(tmp_path, data):
     assert [path.name for path in tmp_path.iterdir()] == ["network.onnx"]
 
 
-def test_without_the_package_onnx_a_message_says_what_to_install(tmp_path, data, monkeypatch):
+def test_without_the_package_onnx_a_message_says_what_to_install(tmp_path, data, monkeypatch, models):
     monkeypatch.setitem(sys.modules, "onnx", None)
     monkeypatch.delitem(sys.modules, "unseen.models.onnx_graph", raising=False)
     with pytest.raises(UnseenError, match=r"Writing ONNX needs the package onnx\. Install it with: pip"):
-        export(models(data)["plain"], tmp_path / "m.onnx", "onnx")
-    export(models(data)["plain"], tmp_path / "m.npz", "npz")
+        export(models["plain"], tmp_path / "m.onnx", "onnx")
+    export(models["plain"], tmp_path / "m.npz", "npz")

@@ -119,7 +119,7 @@ def test_a_method_alone_cannot_reject(X, model, tmp_path):
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path, model):
-    n = 400_000  # ten megabytes
+    n = 250_000  # six megabytes
     np.savez(tmp_path / "x.npz", X=np.ones((n, WIDTH), dtype=np.float32))
     tracemalloc.start()
     count = sum(len(table["class"]) for table in predict_tables(model, open_samples(tmp_path / "x.npz"), 1))
