@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -23,6 +24,20 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # a shell has what runs in the background ignore Ctrl-C, and children would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of a file in one worker, so that what they share is made once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector away from what is imported and collected: it stays to the end anyway."""
+    gc.collect()
+    gc.freeze()
 
 
 def find_data() -> Path | None:

@@ -63,13 +63,13 @@ def test_every_page_is_in_the_navigation():
     assert listed == {str(path.relative_to(DOCS)) for path in PAGES[1:]}
 
 
-def test_pictures_are_small():
+def test_figures_are_small():
     for path in (DOCS / "figures").iterdir():
         assert path.stat().st_size < 100_000, path.name
 
 
 @pytest.mark.slow
-def test_the_pictures_of_the_methods_can_be_drawn_again(tmp_path):
+def test_the_figures_of_the_methods_can_be_drawn_again(tmp_path):
     command = [sys.executable, DOCS / "scripts" / "figures.py", tmp_path]
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT / "src")}
     subprocess.run(command, env=environment, check=True, timeout=600)
