@@ -7,6 +7,11 @@ from typing import Any
 CALIBRATIONS = ("none", "calibrated", "calibrated+lambda")
 
 
+def bins(samples: list[int], ece: float) -> dict[str, Any]:
+    """Return answers in bins of their probability."""
+    return {"samples": samples, "confidence": [0.2, 0.5, 0.9], "accuracy": [0.3, 0.6, 0.8], "ece": ece}
+
+
 def result(
     method: str, seed: int = 0, *, zsl: float = 50.0, h: tuple[float, ...] = (20.0, 30.0, 40.0)
 ) -> dict:
@@ -65,6 +70,11 @@ def result(
             "calibrated": [80.0, 55.0, 20.0],
         },
         "confusion": {"seen": {"seen": 6, "unseen": 2}, "unseen": {"seen": 3, "unseen": 1}},
+        "reliability": {
+            "temperature": 0.5,
+            "before": {"seen": bins([8, 0, 0], 0.45), "unseen": bins([4, 0, 0], 0.2)},
+            "after": {"seen": bins([0, 2, 6], 0.05), "unseen": bins([2, 1, 1], 0.1)},
+        },
         "attribute_error": None,
         "seconds": {"selection": 1.0, "test": 0.5, "total": 1.5, "cpu": 1.4},
         "threads": 1,

@@ -7,27 +7,30 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from problems import LEARNED, small_experiment
 from unseen.benchmark import protocol
 from unseen.benchmark.experiment import Experiment, split_checksum
+from unseen.benchmark.protocol import TestSamples as Samples
 from unseen.benchmark.protocol import (
     class_table,
     evaluate_run,
     frequent_mistakes,
     make_run,
+    measure_reliability,
     restore_curve,
     seen_confusion,
 )
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.methods.linear import LinearVS
-from unseen.metrics import accuracy, harmonic_mean
+from unseen.metrics import accuracy, harmonic_mean, reliability
 from unseen.selection.search import GZSLClassifierCV
 
 FIELDS = {"method", "seed", "version", "model", "grid", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl"}
 FIELDS |= {"gamma_zsl", "gamma", "validation", "curve", "flips", "regret", "classes", "confusion"}
-FIELDS |= {"attribute_error", "n_iter", "seconds", "zsl_model", "by_class"}
+FIELDS |= {"attribute_error", "n_iter", "seconds", "zsl_model", "by_class", "reliability"}
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +187,28 @@ def test_attribute_error_is_that_of_the_first_fold(experiment, result):
             expected = np.mean((X @ model.mapping_.T - data.prototypes[data.y[rows]]) ** 2)
             assert errors[name][i] == pytest.approx(expected, rel=1e-5)
     assert evaluate_run(experiment, "linear-sv", 0)["attribute_error"] is None
+
+
+def test_reliability_counts_how_sure_and_how_right_test_answers_are(experiment, search, result):
+    data, found = experiment.dataset, result["reliability"]
+    assert found["temperature"] == pytest.approx(search.temperature_, rel=1e-6)
+    for kind, rows in (("seen", experiment.split.test_seen), ("unseen", experiment.split.test_unseen)):
+        scores = search.similarity(data.X[rows]).astype(float)
+        right = scores.argmax(axis=1) == data.y[rows]
+        for when, temperature in (("before", 1.0), ("after", search.temperature_)):
+            expected = reliability(softmax(scores / temperature, axis=1).max(axis=1), right)
+            bins = found[when][kind]
+            assert bins["samples"] == expected.samples.tolist()
+            np.testing.assert_allclose(bins["confidence"], expected.confidence, atol=1e-4)
+            np.testing.assert_allclose(bins["accuracy"], expected.accuracy, atol=1e-4)
+            assert bins["ece"] == pytest.approx(expected.ece, abs=1e-4)
+
+
+def test_of_many_scores_some_samples_are_enough_for_reliability(experiment, search, monkeypatch):
+    monkeypatch.setattr(protocol, "SURE", 40 * len(experiment.dataset.class_names))
+    found = measure_reliability(search, Samples(experiment))
+    for when in ("before", "after"):
+        assert sum(sum(found[when][kind]["samples"]) for kind in ("seen", "unseen")) == 40
 
 
 CHOSEN = ("params_zsl", "params_gzsl", "gamma_zsl", "gamma", "validation", "attribute_error", "n_iter")

@@ -7,6 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 import small_data as small
+from unseen.benchmark.experiment import Experiment
+from unseen.benchmark.store import Store
+from unseen.benchmark.verify import check_run
 from unseen.cli import main
 
 
@@ -35,6 +38,16 @@ def test_a_random_sample_is_computed_again(run, monkeypatch):
     monkeypatch.setattr("unseen.benchmark.verify.check_run", lambda *run: [])  # which ones is the question
     samples = {tuple(sorted(verify(run[0]).stdout.splitlines())) for _ in range(8)}
     assert len(samples) > 1  # the chance that all eight are the same is 1e-7
+
+
+def test_what_an_earlier_version_did_not_store_is_not_compared(run):
+    with Store(run[0]) as store:
+        key, name = next(iter(store.experiments())), store.runs()[0][0]
+        stored = next(r for r in store.results(key) if (r["method"], r["seed"]) == (name.method, name.seed))
+    experiment = Experiment.load(str(run[1]))
+    del stored["reliability"]
+    assert check_run(name, stored, experiment) == []
+    assert check_run(name, stored | {"gamma": -7.0}, experiment)[0].startswith("gamma: stored -7.0")
 
 
 @pytest.mark.parametrize("name", ["X", "y", "prototypes"])

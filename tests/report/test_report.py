@@ -172,11 +172,12 @@ def test_no_calibration_means_the_same_in_the_headline_the_table_and_the_slider(
 
 def test_a_store_of_version_0_1_has_one_model_and_still_a_report(tmp_path):
     run = result("sae")
-    del run["zsl_model"], run["by_class"], run["classes"]["mistakes"]
+    del run["zsl_model"], run["by_class"], run["classes"]["mistakes"], run["reliability"]
     part = document(fill(tmp_path, [run]))["experiments"][0]
     explorer = part["methods"][0]["explorer"]
     assert (list(explorer["models"]), list(explorer["points"])) == (["gzsl"], ["calibrated+lambda"])
     assert part["methods"][0]["hardest"] == []
+    assert part["methods"][0]["reliability"] is None
     assert part["answer"]["interval"] is not None
     assert write_report(tmp_path).exists()
 

@@ -36,6 +36,8 @@ def path(experiment, tmp_path_factory):
         store.add_experiment(experiment.key, {**experiment.description, "class_names": names})
         for method in METHODS:
             run = evaluate_run(experiment, method, 0)
+            if method == "sae":  # as a store of an earlier version
+                del run["reliability"]
             store.add_result(make_run(experiment, method, 0), run | {"threads": 1, "warnings": []})
     return write_report(folder)
 
@@ -164,6 +166,33 @@ def test_the_hardest_classes_show_what_they_are_taken_for(page):
     labels = page.evaluate("document.querySelector('[data-chart=hardest]').layout.yaxis.ticktext")
     hardest = page.locator("table.classes tbody tr th").first.inner_text()
     assert labels[-1].rstrip(" *…") == hardest[: len(labels[-1].rstrip(" *…"))]
+
+
+def test_how_sure_is_drawn_against_how_right(page, experiment):
+    choose(page, "ESZSL")
+    stored = evaluate_run(experiment, "eszsl", 0)["reliability"]
+    note = page.locator("[data-out=reliability-note]").inner_text()
+    for kind in ("seen", "unseen"):
+        place = f"[data-chart=sure-{kind}]"
+        page.locator(place).scroll_into_view_if_needed()
+        page.wait_for_selector(f"{place} .main-svg")
+        _, before, after = page.evaluate(
+            f"document.querySelector('{place}').data.map(d => [d.x, d.y, d.customdata])"
+        )
+        for when, (sure, right, samples) in (("before", before), ("after", after)):
+            bins = stored[when][kind]
+            filled = np.array(bins["samples"]) > 0
+            assert samples == np.array(bins["samples"])[filled].tolist()
+            assert sure == pytest.approx(100 * np.array(bins["confidence"])[filled])
+            assert right == pytest.approx(100 * np.array(bins["accuracy"])[filled])
+        assert f"{kind} {stored['before'][kind]['ece']:.3f} → {stored['after'][kind]['ece']:.3f}" in note
+
+
+def test_a_run_that_does_not_say_how_sure_has_no_such_chart(page):
+    choose(page, "SAE")
+    assert page.locator("[data-out=reliability]").is_hidden()
+    choose(page, "ESZSL")
+    assert page.locator("[data-out=reliability]").is_visible()
 
 
 def test_bars_of_the_split_are_named(page):

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen import __version__
-from unseen._core.rows import Rows, choose_rows
+from unseen._core.blocks import FloatArray, score_blocks
+from unseen._core.rows import Rows, choose_rows, read_rows
 from unseen._core.scaling import Standardization
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
@@ -30,18 +31,23 @@ from unseen.benchmark.results import (
     Params,
     Regret,
     Score,
+    StoredBins,
     StoredCurve,
+    StoredReliability,
     Validation,
 )
 from unseen.benchmark.store import Run, fingerprint
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
-from unseen.metrics import harmonic_mean
-from unseen.selection.evaluation import ScoresClasses, score_maxima
+from unseen.metrics import harmonic_mean, reliability
+from unseen.selection.evaluation import FEWEST, ScoresClasses, score_maxima
 from unseen.selection.search import GZSLClassifierCV
+from unseen.selection.temperature import below_best, confidence
 
 NO_CALIBRATION = 0.0
+NO_TEMPERATURE = 1.0
+SURE = 2**22  # scores that become probabilities, for reliability; with many classes some samples are enough
 Curves = Mapping[Averaging, SeenUnseenCurve]
 
 
@@ -159,6 +165,7 @@ class _Measured(TypedDict):
     by_class: dict[Score, list[float | None]]
     classes: ClassTable
     confusion: dict[Kind, dict[Kind, int]]
+    reliability: StoredReliability
 
 
 def _measure(search: GZSLClassifierCV, test: TestSamples) -> _Measured:
@@ -189,6 +196,7 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> _Measured:
         "by_class": by_class,
         "classes": class_table(test.y, predicted, len(test.seen)),
         "confusion": seen_confusion(test.is_seen, test.seen[predicted]),
+        "reliability": measure_reliability(search, test),
     }
 
 
@@ -257,6 +265,40 @@ def seen_confusion(
         return {"seen": int(np.sum(predicted)), "unseen": int(np.sum(~predicted))}
 
     return {"seen": count(True), "unseen": count(False)}
+
+
+def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredReliability:
+    """Return how sure and how right the calibrated model is, before and after its temperature."""
+    n_classes = len(test.seen)
+    n = min(len(test.y), max(FEWEST, SURE // n_classes))
+    drawn = np.sort(np.random.default_rng(0).permutation(len(test.y))[:n])
+    X, right = Rows([test.data.X], test.index[drawn]), np.empty(n, dtype=bool)
+    before, after = np.empty(n), np.empty(n)
+    for block in score_blocks(n, n_classes):
+        scores = search.similarity(read_rows(X, block))
+        right[block] = scores.argmax(axis=1) == test.y[drawn[block]]
+        below = below_best(scores)
+        before[block] = confidence(below, NO_TEMPERATURE)
+        after[block] = confidence(below, search.temperature_)
+    is_seen = test.is_seen[drawn]
+    return {
+        "temperature": _shortened(search.temperature_),
+        "before": _bins(before, right, is_seen),
+        "after": _bins(after, right, is_seen),
+    }
+
+
+def _bins(sure: FloatArray, right: NDArray[np.bool_], is_seen: NDArray[np.bool_]) -> dict[Kind, StoredBins]:
+    def bins(chosen: NDArray[np.bool_]) -> StoredBins:
+        found = reliability(sure[chosen], right[chosen])
+        return {
+            "samples": found.samples.tolist(),
+            "confidence": _rounded(found.confidence),
+            "accuracy": _rounded(found.accuracy),
+            "ece": round(found.ece, 4),
+        }
+
+    return {"seen": bins(is_seen), "unseen": bins(~is_seen)}
 
 
 def attribute_error(experiment: Experiment, model: LinearVS) -> AttributeErrors:

@@ -142,6 +142,23 @@ class AttributeErrors(TypedDict):
     unseen: list[float]
 
 
+class StoredBins(TypedDict):
+    """Answers in 15 equal bins of their probability; 0 in an empty bin. Probabilities go from 0 to 1."""
+
+    samples: list[int]
+    confidence: list[float]  # mean probability of the answers
+    accuracy: list[float]  # share of right answers
+    ece: float  # expected calibration error
+
+
+class StoredReliability(TypedDict):
+    """How sure and how right the model's answers for test samples are, by kind of sample."""
+
+    temperature: float  # chosen on held-out samples
+    before: dict[Kind, StoredBins]  # the plain softmax of the calibrated scores
+    after: dict[Kind, StoredBins]  # with the temperature
+
+
 class Seconds(TypedDict):
     """Wall time of selection (folds and retraining), of the test and of both; processor time."""
 
@@ -181,11 +198,15 @@ class Evaluation(RunSummary):
     by_class: dict[Score, list[float | None]]  # accuracy of each class, besides that in ``classes``
     classes: ClassTable
     confusion: dict[Kind, dict[Kind, int]]  # samples of a kind -> predicted kind -> number
+    reliability: StoredReliability
     attribute_error: AttributeErrors | None  # of linear-vs only
 
 
 class RunResult(Evaluation):
-    """What the store keeps of a run; version 0.1 had no ``zsl_model``, ``by_class`` and ``mistakes``."""
+    """What the store keeps of a run.
+
+    Version 0.1 had no ``zsl_model``, ``by_class`` and ``mistakes``, and early stores have no ``reliability``.
+    """
 
     threads: int  # of the linear algebra
     warnings: list[str]  # each text once

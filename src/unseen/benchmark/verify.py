@@ -79,11 +79,15 @@ def load_again(
 
 
 def check_run(run: Run, stored: RunResult, experiment: Experiment) -> list[str]:
-    """Return the differences between a stored result and the same run now, as lines for people."""
+    """Return the differences between a stored result and the same run now, as lines for people.
+
+    What an earlier version did not store yet is not compared.
+    """
     outcome = attempt(run, experiment, stored["threads"])
     if outcome.result is None:
         return [f"now it fails: {outcome.error}"]
-    found = [line for line in differences(stored, outcome.result) if not line.startswith(_IGNORED)]
+    now = {name: value for name, value in outcome.result.items() if name in stored}
+    found = [line for line in differences(stored, now) if not line.startswith(_IGNORED)]
     if found and stored["version"] != __version__:
         found.append(f"stored by version {stored['version']}, this is {__version__}")
     return found

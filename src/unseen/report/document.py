@@ -17,6 +17,7 @@ from unseen.benchmark.results import (
     MethodSummary,
     RunResult,
     Spread,
+    StoredReliability,
 )
 from unseen.benchmark.status import failure_line
 from unseen.benchmark.store import Store
@@ -83,6 +84,7 @@ class MethodPart(TypedDict):
     explorer: Explorer
     params: dict[str, str]  # by model of the explorer
     selection: SelectionFigure | None
+    reliability: StoredReliability | None  # None where an early store does not have it
     classes: ShownClasses
     hardest: list[HardClass]
 
@@ -255,6 +257,7 @@ def describe_results(
         "explorer": make_explorer(run, limit),
         "params": {"zsl": format_params(run["params_zsl"]), "gzsl": format_params(run["params_gzsl"])},
         "selection": selection_figure(run),
+        "reliability": run.get("reliability"),
         "classes": round_accuracies(run["classes"]),
         "hardest": hardest_classes(run),
     }

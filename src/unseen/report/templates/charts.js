@@ -142,6 +142,26 @@ function errorChart(experiment) {
     yaxis: axis("squared error of attributes", {rangemode: "tozero", exponentformat: "power"})})];
 }
 
+// How right answers are against how sure, without and with the temperature.
+function sureChart(method, kind) {
+  if (!method.reliability) return null;
+  const of = (name, when, marker) => {
+    const bins = method.reliability[when][kind], most = largest(bins.samples);
+    const filled = bins.samples.map((_, i) => i).filter(i => bins.samples[i]);
+    const pick = values => filled.map(i => values[i]);
+    return {name: name, x: pick(bins.confidence).map(p => 100 * p), y: pick(bins.accuracy).map(p => 100 * p), mode: "lines+markers", cliponaxis: false,
+      customdata: pick(bins.samples), hovertemplate: "%{x:.0f} % sure, %{y:.0f} % right<br>%{customdata} samples<extra>" + name + "</extra>",
+      line: {color: marker.line.color, width: 1.2, dash: marker.dash},
+      marker: {color: marker.color, line: marker.line, size: pick(bins.samples).map(n => 5 + 11 * Math.sqrt(n / most)), opacity: 1}};
+  };
+  const color = tone(kind), border = {color: tone("soft"), width: 1.5};
+  const right = {x: [0, 100], y: [0, 100], mode: "lines", line: {color: tone("faint"), width: 1.5}, hoverinfo: "skip", showlegend: false};
+  return [[right, of("plain softmax", "before", {color: tone("card"), line: border, dash: "dot"}),
+    of("with temperature", "after", {color: color, line: {color: color, width: 1.5}})],
+    layout({xaxis: axis(`probability of the answer, ${kind} samples (%)`, {range: [0, 100]}),
+      yaxis: axis("right answers (%)", {range: [0, 100]})})];
+}
+
 // The hardest classes (rows) and what they are taken for (columns).
 function hardestChart(experiment, method) {
   const hardest = method.hardest, names = experiment.classes.names, most = narrow() ? 12 : 26;
@@ -179,4 +199,5 @@ function splitChart(experiment, method, fold, width) {
   return [traces, look];
 }
 
-const CHARTS = {gain: gainChart, selection: selectionChart, error: errorChart, hardest: hardestChart, splits: splitChart};
+const CHARTS = {gain: gainChart, selection: selectionChart, error: errorChart, hardest: hardestChart, splits: splitChart,
+  "sure-seen": (experiment, method) => sureChart(method, "seen"), "sure-unseen": (experiment, method) => sureChart(method, "unseen")};

@@ -43,6 +43,8 @@ class Panel {
     this.out("which").textContent = runs > 1 ? `Shown is seed ${this.method.seed} of ${runs} runs; the tables above have the means.` : "";
     this.chart("selection").parentElement.hidden = !figure;
     this.out("hardest").hidden = !this.method.hardest.length;
+    this.out("reliability").hidden = !this.method.reliability;
+    this.out("reliability-note").textContent = this.method.reliability ? calibrationErrors(this.method.reliability) : "";
     this.out("selection-note").textContent = !figure ? "This method has no parameter to choose." :
       "Means over the validation folds. The dotted lines mark the best value for unseen classes alone and for seen and unseen classes together: often not the same."
       + (figure.others.length ? ` Each point is the best over ${figure.others.join(", ")}.` : "");
@@ -101,6 +103,12 @@ class Panel {
 function meansOf(method) {
   return Object.fromEntries(Object.entries(method.steps).map(([name, h]) =>
     [name, `Seed ${method.seed} alone. Mean of ${method.runs} runs: H ${percent(h.mean)}${h.std > 1e-9 ? " ± " + percent(h.std) : ""} %.`]));
+}
+
+// How far probabilities are from the share of right answers, without and with the temperature.
+function calibrationErrors(sure) {
+  const change = kind => `${kind} ${sure.before[kind].ece.toFixed(3)} → ${sure.after[kind].ece.toFixed(3)}`;
+  return `Expected calibration error without and with the temperature: ${change("seen")}, ${change("unseen")}.`;
 }
 
 function classRow(c, table, names, unseen) {
