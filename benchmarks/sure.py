@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
@@ -49,7 +50,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     data = case.load()
     split = make_split(data, random_state=case.seed or 0)
     model = GZSLClassifierCV(make_method(method, data.prototypes, 0), cv=split.cv())
-    model.fit(data.X[split.train], data.y[split.train])
+    model.fit(data.X[split.train], data.y[split.train], groups=groups_of(data, split))
     return {
         "group": case.group,
         "seed": case.seed,
@@ -62,6 +63,11 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     }
 
 
+def groups_of(data: ZeroShotDataset, split: GZSLSplit) -> NDArray[Any] | None:
+    """Return the groups of the training samples, such as typefaces of one family, where there are any."""
+    return None if data.groups is None else data.groups[split.train]
+
+
 # ---- how sure ------------------------------------------------------------------------------------------
 
 
@@ -72,13 +78,21 @@ def measure_sure(model: GZSLClassifierCV, data: ZeroShotDataset, test: Any) -> d
     for name, temperature in (("before", 1.0), ("after", model.temperature_)):
         z = (scores - scores.max(axis=1, keepdims=True)) / temperature
         log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
-        bins = reliability(np.exp(log_p.max(axis=1)), scores.argmax(axis=1) == y)
+        sure = np.exp(log_p.max(axis=1))
+        bins = reliability(sure, scores.argmax(axis=1) == y)
         found[name] = {
             "ece": bins.ece,
+            "chance": chance_error(sure),
             "nll": float(-log_p[np.arange(len(y)), y].mean()),
             "bins": [bins.samples.tolist(), bins.confidence.tolist(), bins.accuracy.tolist()],
         }
     return found
+
+
+def chance_error(sure: FloatArray, draws: int = 200) -> float:
+    """Return the mean ECE of answers that are right exactly as often as they are sure: chance alone."""
+    rng = np.random.default_rng(0)
+    return float(np.mean([reliability(sure, rng.random(len(sure)) < sure).ece for _ in range(draws)]))
 
 
 def pooled(rows: Iterable[dict[str, Any]], kind: str, when: str) -> float:
@@ -100,7 +114,7 @@ def measure_unknown(model: GZSLClassifierCV, data: ZeroShotDataset, split: GZSLS
     place[described] = np.arange(len(described))
     known = replace_prototypes(model, data.prototypes[described], split)
     X, y = data.X[split.train], place[data.y[split.train]]
-    known.fit(X, y)
+    known.fit(X, y, groups=groups_of(data, split))
     test = np.concatenate([split.test_seen, split.test_unseen])
     outside = np.isin(data.y[test], left_out)
     scores = known.similarity(data.X[test])

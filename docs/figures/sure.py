@@ -18,8 +18,8 @@ plt.rcParams["svg.fonttype"] = "none"
 
 data = load("letters")
 split = make_split(data)
-X, y = data.X[split.train], data.y[split.train]
-model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv()).fit(X, y)
+X, y, families = data.X[split.train], data.y[split.train], data.groups[split.train]
+model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv()).fit(X, y, groups=families)
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for axis, temperature in zip(axes, (1.0, model.temperature_)):
@@ -43,7 +43,7 @@ figure.savefig(Path(__file__).with_name("sure.svg"), metadata={"Date": None})
 left_out = np.flatnonzero(data.unseen)[::2]
 described = np.setdiff1d(np.arange(len(data.class_names)), left_out)
 search = GZSLClassifierCV(LDA(data.prototypes[described]), cv=split.cv())
-search.fit(X, np.searchsorted(described, y))
+search.fit(X, np.searchsorted(described, y), groups=families)
 test = np.concatenate([split.test_seen, split.test_unseen])
 familiar, outside = search.familiarity(data.X[test]), np.isin(data.y[test], left_out)
 threshold = search.rejection_.threshold(0.05)
