@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
@@ -26,6 +27,7 @@ from unseen.datasets.splits import GZSLSplit, make_split
 from unseen.methods import make_method
 from unseen.metrics import Reliability, auroc, false_positive_rate, reliability
 from unseen.selection.rejection import FAMILIARITIES
+from unseen.selection.temperature import answer_factors
 
 METHODS = ["lda", "eszsl", "linear-sv"]
 FIRST = 100  # seeds below were looked at while temperature and rejection were designed
@@ -75,9 +77,9 @@ def measure_sure(model: GZSLClassifierCV, data: ZeroShotDataset, test: Any) -> d
     """Return bins, ECE and NLL of test samples with temperature 1 and with the chosen one."""
     scores, y = model.similarity(data.X[test]).astype(np.float64), data.y[test]
     found: dict[str, Any] = {}
-    for name, temperature in (("before", 1.0), ("after", model.temperature_)):
-        z = (scores - scores.max(axis=1, keepdims=True)) / temperature
-        log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    chosen = model.temperature_ * answer_factors(scores, model.seen_, model.temperature_factor_)
+    for name, temperature in (("before", 1.0), ("after", chosen)):
+        log_p = log_softmax(scores / temperature, axis=1)
         sure = np.exp(log_p.max(axis=1))
         bins = reliability(sure, scores.argmax(axis=1) == y)
         found[name] = {

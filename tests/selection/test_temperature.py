@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
+import onnxruntime
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_validate
 
 from problems import fit_lda
 from unseen import LDA, GZSLClassifierCV, LinearSV
 from unseen.datasets import load
+from unseen.datasets.dataset import hold_out
 from unseen.datasets.splits import make_split
 from unseen.metrics import reliability
+from unseen.models.card import describe_confidence
+from unseen.models.export import export
+from unseen.models.io import load as load_model
+from unseen.models.io import save
 from unseen.selection.evaluation import Kept
-from unseen.selection.temperature import choose_temperature, fit_temperature, kind_weights
+from unseen.selection.temperature import (
+    WIDEST_RATIO,
+    choose_temperature,
+    divide_unseen,
+    dress_rehearsals,
+    fit_factor,
+    fit_temperature,
+    in_units,
+    kind_weights,
+    of_kind,
+    overconfident,
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +93,104 @@ def test_the_temperature_has_the_units_of_the_final_scores():
     far = [Kept(10 * kept.scores, kept.y, kept.seen) for kept in crossed]
     assert choose_temperature(folds, far).value == pytest.approx(10 * once.value, rel=1e-4)
     assert choose_temperature(folds, []).value == fit_temperature(folds)
+
+
+# ---- two temperatures
+
+
+def harder(seed: int = 0, n: int = 4000) -> Kept:
+    """Samples of unseen classes whose scores say less than those of the others."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(6, size=n)
+    signal = np.where(y < 4, 2.5, 1.8)[:, None] * np.eye(6)[y]
+    return Kept(rng.normal(size=(n, 6)) + signal, y, np.arange(6) < 4)
+
+
+def test_with_the_squared_factor_both_kinds_of_samples_are_as_sure_as_right():
+    kept = harder()
+    divided = divide_unseen(kept, fit_factor([kept]) ** 2)
+    temperature = fit_temperature([of_kind(divided, True)])
+    for seen in (True, False):
+        assert overconfident(of_kind(divided, seen), temperature) == pytest.approx(0, abs=2e-3)
+    alone = fit_temperature([of_kind(kept, True)])
+    assert abs(overconfident(of_kind(kept, False), alone)) > 0.02  # one temperature cannot do that
+
+
+@pytest.mark.parametrize(("right", "end"), [(True, -1), (False, 1)])
+def test_unseen_samples_that_are_always_or_never_right_have_an_end_of_the_range(right, end):
+    kept = harder()
+    answers = np.where(kept.scores[:, 4] > kept.scores[:, 5], 4, 5)
+    scores = kept.scores.copy()
+    scores[~kept.of_seen, 4:] += 9  # answers for samples of unseen classes are unseen classes
+    y = np.where(kept.of_seen, kept.y, answers if right else 9 - answers)
+    assert fit_factor([Kept(scores, y, kept.seen)]) == pytest.approx(np.exp(end * WIDEST_RATIO / 2))
+
+
+def test_dress_rehearsals_give_answers_of_each_kind_their_temperature():
+    folds, crossed, dressed = [harder(1)], [harder(2)], [harder(3)]
+    found = choose_temperature(folds, crossed, dressed)
+    held_out = [in_units(kept) for kept in (*folds, *dressed)]
+    assert found.factor == fit_factor(held_out) != 1
+    divided = [divide_unseen(kept, found.factor) for kept in held_out]
+    assert found.ratio == fit_temperature(divided)
+    assert found.value == found.ratio * fit_temperature(crossed)
+    assert choose_temperature(folds, crossed).factor == 1
+
+
+def test_a_dress_rehearsal_holds_out_a_tenth_of_many_classes():
+    y = np.repeat(np.arange(120), 5)
+    turns = [np.setdiff1d(y, y[train]) for train, _ in dress_rehearsals(y)]
+    assert [len(turn) for turn in turns] == [12, 12, 12]
+    assert len(np.unique(np.concatenate(turns))) == 36  # another tenth each time
+    assert dress_rehearsals(y[y < 99]) == []
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A model of 110 seen and 20 unseen classes, and its data."""
+    data = load("synthetic", n_samples=1300, n_features=12, n_classes=130, n_attributes=8, random_state=0)
+    data = hold_out(data, data.class_names[:20])
+    split = make_split(data)
+    model = GZSLClassifierCV(LinearSV(data.prototypes), {"alpha": [0.1]}, cv=split.cv())
+    return model.fit(data.X[split.train], data.y[split.train]), data, split
+
+
+def test_many_classes_have_dress_rehearsals_among_all_candidates(many):
+    model, data, _ = many
+    assert len(model.held_out_.dressed) == 3
+    for trial in model.held_out_.dressed:
+        assert len(trial.seen) == 130 and trial.seen.sum() == 99
+        assert not trial.seen[data.unseen].any()
+        assert not data.unseen[trial.y].any()  # no sample of an unseen class
+    assert model.temperature_factor_ != 1
+    p, scores = model.predict_proba(data.X), model.similarity(data.X)
+    T = np.where(model.seen_[scores.argmax(axis=1)], 1.0, model.temperature_factor_) * model.temperature_
+    assert_allclose(p, softmax(scores / T[:, None], axis=1), rtol=1e-5)
+    assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(data.X))
+
+
+def test_both_temperatures_travel(many, tmp_path):
+    model, data, _ = many
+    X, p = data.X.astype(np.float32), model.predict_proba(data.X)
+    save(model, tmp_path / "m")
+    assert_array_equal(load_model(tmp_path / "m").predict_proba(data.X), p)
+    export(model, tmp_path / "m.onnx", "onnx", softmax=True)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    assert_allclose(session.run(["probabilities"], {"features": X})[0], p, rtol=1e-3, atol=1e-6)
+    export(model, tmp_path / "m.npz", "npz")
+    with np.load(tmp_path / "m.npz") as file:
+        T = [float(file["temperature"]), float(file["temperature_unseen"])]
+    assert [model.temperature_, model.temperature_ * model.temperature_factor_] == T
+    facts = describe_confidence(model)
+    assert [facts["temperature"], facts["temperature_unseen"]] == T
+
+
+def test_recalibration_keeps_the_factor(many):
+    model, data, split = copy.deepcopy(many[0]), *many[1:]
+    factor, p = model.temperature_factor_, model.predict_proba(data.X)
+    model.recalibrate(data.X[split.train], data.y[split.train])
+    assert model.temperature_factor_ == factor
+    assert_allclose(model.predict_proba(data.X), p, rtol=1e-6)
 
 
 # ---- in a fitted model

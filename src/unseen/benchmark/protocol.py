@@ -277,9 +277,8 @@ def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredRe
     for block in score_blocks(n, n_classes):
         scores = search.similarity(read_rows(X, block))
         right[block] = scores.argmax(axis=1) == test.y[drawn[block]]
-        below = below_best(scores)
-        before[block] = confidence(below, NO_TEMPERATURE)
-        after[block] = confidence(below, search.temperature_)
+        before[block] = confidence(below_best(scores), NO_TEMPERATURE)
+        after[block] = search._probabilities(scores).max(axis=1)
     is_seen = test.is_seen[drawn]
     return {
         "temperature": _shortened(search.temperature_),

@@ -119,7 +119,9 @@ def _recalibrate(model: Model, source: str, features: str, card: Mapping[str, An
     click.echo(f"gamma is {model.gamma_:.4g} now, chosen on {len(samples)} samples", err=True)
     changed: dict[str, Any] = {"gamma": model.gamma_, "gamma_rule": model.gamma_rule_}
     if "confidence" in card:
-        changed["confidence"] = {**card["confidence"], "temperature": model.temperature_}
+        T = {"temperature": model.temperature_}
+        T["temperature_unseen"] = model.temperature_factor_ * model.temperature_
+        changed["confidence"] = {**card["confidence"], **T}
     if "expected" in card:
         expected = expect_recalibrated(model, Card.from_json(card).expected)
         changed["expected"] = asdict(expected)

@@ -45,10 +45,12 @@ def command(
           them: one file from images to classes.
           With --softmax there is a third output, probabilities
           (batch, classes).
-    npz   coef, intercept, classes, seen, normalize, temperature
+    npz   coef, intercept, classes, seen, normalize, temperature,
+          temperature_unseen
           scores = X @ coef.T + intercept; scale the rows of X to
           unit length first if normalize is "l2". Probabilities are
-          softmax(scores / temperature).
+          softmax(scores / temperature), with temperature_unseen where
+          the best class is unseen.
     """  # noqa: D301 (click reads the backspace)
     from unseen.models.export import export
     from unseen.models.io import load

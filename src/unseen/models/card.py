@@ -13,7 +13,7 @@ from unseen.metrics import Reliability, harmonic_mean, reliability
 from unseen.selection.evaluation import Kept, Trial
 from unseen.selection.gamma import gamma_at_retention, retention_at
 from unseen.selection.search import N_PARTS, GZSLClassifierCV
-from unseen.selection.temperature import below_best, confidence, in_units
+from unseen.selection.temperature import below_best, confidence, divide_unseen, in_units, of_kind
 
 REPLICATES = 2000
 CONFIDENCE = 95  # percent
@@ -124,15 +124,17 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
     that were left out of the candidates.
     """
     assert model.rejection_ is not None
-    folds, cross_fitted = model._held_out_folds(), model._held_out_samples()
+    folds, cross_fitted = [*model._held_out_folds(), *model._dress_rehearsed()], model._held_out_samples()
+    factor = model.temperature_factor_
     if model.gamma_rule_ == "paper":  # the temperature of the folds
         temperature, cross_fitted = model.temperature_, folds
     else:
         temperature, folds = model.temperature_ratio_, [in_units(kept) for kept in folds]
-    unseen = _reliability(folds, temperature, of_seen=False)
-    seen = _reliability(cross_fitted, model.temperature_, of_seen=True)
+    unseen = _reliability(folds, temperature, factor, of_seen=False)
+    seen = _reliability(cross_fitted, model.temperature_, factor, of_seen=True)
     return {
         "temperature": model.temperature_,
+        "temperature_unseen": model.temperature_factor_ * model.temperature_,
         "ece": {"unseen": round(unseen.ece, 4), "seen": round(seen.ece, 4)},
         "samples": {"unseen": int(unseen.samples.sum()), "seen": int(seen.samples.sum())},
         "reject": model.rejection_.score,
@@ -140,13 +142,15 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
     }
 
 
-def _reliability(held_out: Sequence[Kept], temperature: float, *, of_seen: bool) -> Reliability:
+def _reliability(
+    held_out: Sequence[Kept], temperature: float, factor: float, *, of_seen: bool
+) -> Reliability:
     """Return how sure and how right the answers for samples of the seen or of the unseen classes are."""
     sure, right = [], []
     for kept in held_out:
-        rows = kept.of_seen == of_seen
-        sure.append(confidence(below_best(kept.scores[rows]), temperature))
-        right.append(kept.scores[rows].argmax(axis=1) == kept.y[rows])
+        chosen = of_kind(divide_unseen(kept, factor), of_seen)
+        sure.append(confidence(below_best(chosen.scores), temperature))
+        right.append(chosen.scores.argmax(axis=1) == chosen.y)
     return reliability(np.concatenate(sure), np.concatenate(right))
 
 
@@ -261,8 +265,10 @@ def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
     ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in facts["ece"].items())
     best = facts["auroc"].get(facts["reject"])
     auroc = f" (AUROC {best:.2f}, held-out classes as unknown)" if best is not None else ""
+    both = [facts["temperature"], facts.get("temperature_unseen", facts["temperature"])]
+    words = " and ".join(dict.fromkeys(f"{value:.4g}" for value in both))
     return {
-        "probabilities": f"temperature {facts['temperature']:.4g} (calibration error on held-out: {ece})",
+        "probabilities": f"temperature {words} (calibration error on held-out: {ece})",
         "none of these": f"detected by the score {facts['reject']}{auroc}",
     }
 

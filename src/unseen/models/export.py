@@ -37,6 +37,7 @@ class LinearLayer:
     scale: FloatArray | None = None  # (features,)
     offset: FloatArray | None = None  # (features,)
     temperature: float = 1.0  # probabilities are softmax(scores / temperature)
+    temperature_unseen: float = 1.0  # the same where the best class is unseen
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -57,13 +58,15 @@ class LinearLayer:
             # (x a + b) . c + d = x . (a c) + b . c + d
             coef, intercept, scale, offset = coef * scale, intercept + coef @ offset, None, None
         temperature = float(getattr(selection, "temperature_", 1.0))
+        unseen = temperature * float(getattr(selection, "temperature_factor_", 1.0))
         classes = np.asarray(selection.classes_)
-        return cls(coef, intercept, classes, seen, normalize, scale, offset, temperature)
+        return cls(coef, intercept, classes, seen, normalize, scale, offset, temperature, unseen)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of an ``.npz``; scale and offset only where a pipeline has some."""
         found = {"coef": self.coef, "intercept": self.intercept, "classes": self.classes, "seen": self.seen}
         found |= {"normalize": np.array(self.normalize or ""), "temperature": np.array(self.temperature)}
+        found["temperature_unseen"] = np.array(self.temperature_unseen)
         if self.scale is not None and self.offset is not None:
             found |= {"scale": self.scale, "offset": self.offset}
         return found
@@ -127,8 +130,9 @@ def export(
     format : {"onnx", "npz"}
         ``onnx``: input ``features`` (batch, features), outputs ``scores`` (batch, classes) and ``label``
         (batch,), the position in the class names, which are in the metadata under ``classes`` as JSON.
-        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen``, ``temperature`` and ``normalize``
-        ("l2" or ""); for some pipelines also ``scale`` and ``offset``, to be applied first.
+        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen``, ``temperature``,
+        ``temperature_unseen`` and ``normalize`` ("l2" or ""); for some pipelines also ``scale`` and
+        ``offset``, to be applied first.
     backbone : Backbone, optional
         The image network that computes the features. One ONNX file then holds both: input ``pixels``, as
         the network takes them, and the same outputs.
@@ -143,7 +147,7 @@ def export(
     >>> path = Path(tempfile.mkdtemp()) / "layer.npz"
     >>> export(model, path, "npz")
     >>> sorted(np.load(path))
-    ['classes', 'coef', 'intercept', 'normalize', 'seen', 'temperature']
+    ['classes', 'coef', 'intercept', 'normalize', 'seen', 'temperature', 'temperature_unseen']
     """
     if format not in FORMATS:
         raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(FORMATS)}.")

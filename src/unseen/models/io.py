@@ -41,6 +41,7 @@ ADDED = {
     "sample_bias_": 0.0,
     "temperature_": 1.0,
     "temperature_ratio_": 1.0,
+    "temperature_factor_": 1.0,
 }
 
 

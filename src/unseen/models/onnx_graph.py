@@ -94,12 +94,14 @@ def _layer(layer: LinearLayer, version: Version, softmax: bool) -> ModelProto:
         helper.make_tensor_value_info("label", TensorProto.INT64, ["batch"]),
     ]
     if softmax:
-        # p = softmax(scores / T)
+        # p = softmax(scores / T), where T is that of the best class
         nodes += [
+            helper.make_node("ArgMax", ["scores"], ["best"], axis=1, keepdims=1),
+            helper.make_node("Gather", ["temperatures", "best"], ["temperature"]),
             helper.make_node("Div", ["scores", "temperature"], ["logits"]),
             helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
         ]
-        constants["temperature"] = layer.temperature
+        constants["temperatures"] = np.where(layer.seen, layer.temperature, layer.temperature_unseen)
         outputs.append(
             helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", n_classes])
         )
@@ -200,6 +202,7 @@ def _described(model: ModelProto, layer: LinearLayer) -> ModelProto:
         "seen": json.dumps(layer.seen.tolist()),
         "normalize": layer.normalize or "",
         "temperature": json.dumps(layer.temperature),
+        "temperature_unseen": json.dumps(layer.temperature_unseen),
     }
     helper.set_model_props(model, words)
     return model

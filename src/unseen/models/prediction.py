@@ -149,8 +149,9 @@ def _best(model: Model, scores: FloatArray, top: int) -> Table:
     """Return class, score, probability and kind of the ``top`` best classes; of equals the first column."""
     order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")
-    temperature = getattr(model, "temperature_", 1.0)
-    probabilities = softmax(scores.astype(np.float64) / temperature, axis=1)
+    precise = scores.astype(np.float64)
+    searched = isinstance(model, GZSLClassifierCV)
+    probabilities = model._probabilities(precise) if searched else softmax(precise, axis=1)
     table: Table = {}
     for rank in range(top):
         column, suffix = order[:, rank], f"_{rank + 1}" if rank else ""

@@ -284,3 +284,12 @@ def hold_out_part(
         seen = np.isin(labels, samples.y)
         trials.append(try_model(model, held.X, label_positions(held.y, labels), labels, seen)[1])
     return trials
+
+
+def hold_out_classes(estimator: Any, samples: Samples, fold: Fold, params: Params) -> Trial:
+    """Fit on the fold's train part; try its validation part among all classes, unseen ones included."""
+    train, held = (samples.take(part) for part in fold)
+    model = next(iter(fit_each(estimator, train, [params])))
+    labels = np.asarray(model.classes_)
+    seen = np.isin(labels, train.y)
+    return try_model(model, held.X, label_positions(held.y, labels), labels, seen)[1]

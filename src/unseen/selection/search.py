@@ -36,6 +36,7 @@ from unseen.selection.evaluation import (
     Trial,
     deal_parts,
     fit_each,
+    hold_out_classes,
     hold_out_part,
     last_step,
     run_fold,
@@ -49,7 +50,13 @@ from unseen.selection.gamma import (
     unseen_at_retention,
 )
 from unseen.selection.rejection import UNKNOWN, Rejection, carry_thresholds, choose_rejection
-from unseen.selection.temperature import carry_temperature, choose_temperature
+from unseen.selection.temperature import (
+    Temperature,
+    answer_factors,
+    carry_temperature,
+    choose_temperature,
+    dress_rehearsals,
+)
 
 RULES = ("retention", "paper")
 N_PARTS = 5  # a cross-fitted model trains on all samples but one part of five
@@ -64,6 +71,7 @@ class HeldOut:
 
     folds: list[Trial] = field(default_factory=list)  # held-out classes: a trial per fold and rehearsal
     folds_zsl: list[Trial] = field(default_factory=list)  # the same with the parameters of the ZSL model
+    dressed: list[Trial] = field(default_factory=list)  # dress rehearsals, among all present classes
     curves: Curves = ()  # mean validation curves of the GZSL and of the ZSL model
     cross_fitted: Trial | None = None  # held-out samples of the seen classes, among all present classes
 
@@ -123,6 +131,9 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     temperature_ : float
         The calibrated scores are divided by it before ``predict_proba`` takes their softmax. Chosen on
         held-out samples, so that answers are as sure as they are right.
+    temperature_factor_ : float
+        Where the best class is unseen, the scores are divided by so many times ``temperature_``; 1 with fewer
+        than 100 seen classes and with the paper's rule.
     temperature_ratio_ : float
         The temperature of held-out samples of seen and of held-out classes, relative to that of the seen ones
         alone; 1 with the paper's rule, which takes the temperature of the folds as it is.
@@ -169,6 +180,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     kappa_: float
     sample_bias_: float
     temperature_: float
+    temperature_factor_: float
     temperature_ratio_: float
     rejection_: Rejection | None
     held_out_: HeldOut
@@ -240,7 +252,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Retrain on everything and calibrate."""
         self._retrain(samples)
         self._choose_gamma(samples)
-        self._choose_confidence()
+        self._choose_confidence(samples)
         few = self._simulate_shots(samples) if self.gamma == "retention" else FewShots()
         self.kappa_, self.sample_bias_ = few.kappa, few.bias
         return self
@@ -331,12 +343,30 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.gamma_ = gamma_at_retention(trials[0], self.retention_, self.weights)
         self.gamma_zsl_ = gamma_at_retention(trials[-1], self.retention_zsl_, self.weights)
 
-    def _choose_confidence(self) -> None:
-        """Choose temperature and rejection by the held-out samples that have chosen gamma."""
+    def _choose_confidence(self, samples: Samples) -> None:
+        """Choose temperature and rejection by held-out samples, at the gamma that was chosen."""
+        if self.gamma_rule_ == "retention":
+            self._dress_rehearse(samples)
         folds, cross_fitted = self._held_out_folds(), self._held_out_samples()
-        chosen = choose_temperature(folds, cross_fitted)
-        self.temperature_, self.temperature_ratio_ = chosen.value, chosen.ratio
+        self._set_temperature(choose_temperature(folds, cross_fitted, self._dress_rehearsed()))
         self.rejection_ = choose_rejection(folds, cross_fitted, self.temperature_)
+
+    def _set_temperature(self, chosen: Temperature) -> None:
+        self.temperature_, self.temperature_ratio_ = chosen.value, chosen.ratio
+        self.temperature_factor_ = chosen.factor
+
+    def _dress_rehearse(self, samples: Samples) -> None:
+        """Hold out a few classes, and let all present classes compete, where there are many."""
+        folds = dress_rehearsals(samples.y, samples.groups)
+        if not folds:
+            return
+        tasks = (
+            delayed(hold_out_classes)(self.estimator, samples, fold, self.best_params_) for fold in folds
+        )
+        with progress(len(folds), "Rehearsing", unit="folds", quiet=not self.verbose) as advance:
+            for trial in results(tasks, self.n_jobs):
+                self.held_out_.dressed.append(trial)
+                advance(1, "")
 
     def _held_out_folds(self) -> list[Kept]:
         """Return calibrated samples of the folds and rehearsals, at the retention of the final model."""
@@ -346,6 +376,14 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 self.gamma_ if paper else gamma_at_retention(trial, self.retention_, self.weights)
             )
             for trial in self.held_out_.folds
+            for kept in trial.kept
+        ]
+
+    def _dress_rehearsed(self) -> list[Kept]:
+        """Return calibrated samples of the dress rehearsals, at the retention of the final model."""
+        return [
+            kept.calibrated(gamma_at_retention(trial, self.retention_, self.weights))
+            for trial in self.held_out_.dressed
             for kept in trial.kept
         ]
 
@@ -453,7 +491,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.gamma_rule_ = "retention"
         if self.rejection_ is not None:
             held_out = self._held_out_samples()
-            self.temperature_ = carry_temperature(self.temperature_ratio_, held_out).value
+            ratio, factor = self.temperature_ratio_, self.temperature_factor_
+            self._set_temperature(carry_temperature(ratio, held_out, factor))
             self.rejection_ = carry_thresholds(self.rejection_, held_out, self.temperature_)
         return self
 
@@ -498,9 +537,15 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class, (n_samples, n_classes).
 
-        It is the softmax of the calibrated scores over ``temperature_``.
+        It is the softmax of the calibrated scores over ``temperature_``, times ``temperature_factor_`` where
+        the best class is unseen.
         """
-        return np.asarray(softmax(self.similarity(X) / self.temperature_, axis=1))
+        return self._probabilities(self.similarity(X))
+
+    def _probabilities(self, scores: FloatArray) -> FloatArray:
+        """Return the probability of every class from calibrated scores, (n_samples, n_classes)."""
+        factors = answer_factors(scores, self.seen_, self.temperature_factor_)
+        return np.asarray(softmax(scores / (self.temperature_ * factors), axis=1))
 
     def predict(
         self, X: Any, candidates: ArrayLike | None = None, *, reject: float | None = None

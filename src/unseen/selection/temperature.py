@@ -1,4 +1,4 @@
-"""How sure a prediction is: one temperature turns calibrated scores into probabilities.
+"""How sure a prediction is: a temperature turns calibrated scores into probabilities.
 
 The scores of a sample say which class is best, not how likely it is. With a temperature T,
 
@@ -15,6 +15,16 @@ T is a number in the units of a model's scores, so it is carried to the final mo
 at the retention of the final model, the temperature of all held-out samples (seen and held-out classes count
 the same) is ``ratio`` times that of the held-out samples of seen classes. In the final model, the latter is
 known from cross-fitted samples among the real candidates.
+
+With many classes two things are refined. Folds that hold out a third of the classes make the held-out ones
+look harder than the unseen ones will be: their models have learned from fewer classes. So a few *dress
+rehearsals* count as folds too: a tenth of the classes is held out, and all candidates of the final model
+compete. And answers that are unseen classes have a temperature of their own, ``factor`` times the other:
+
+    factor = sqrt(T_unseen / T_seen)
+
+where T_seen and T_unseen (for answers that are seen and unseen classes) make the samples of seen classes as
+sure as they are right, and those of held-out classes as well. The whole ratio would cost likelihood.
 """
 
 from __future__ import annotations
@@ -23,23 +33,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from unseen._core.blocks import BoolArray, FloatArray
-from unseen.selection.evaluation import Kept
+from unseen._core.labels import LabelArray, distinct_labels
+from unseen.datasets.splits import GZSLFolds
+from unseen.selection.evaluation import Fold, Kept
 
 WIDEST = 12.0  # natural logarithms between the spread of the scores and the temperature, at most
+WIDEST_RATIO = 1.5  # natural logarithms between the temperatures of the two kinds of answers, at most
+
+N_DRESS = 3  # dress rehearsals
+DRESS_FROM = 100  # classes; with fewer there are none
 
 
 @dataclass(frozen=True)
 class Temperature:
     """The temperature of a model, and what it is made of."""
 
-    value: float
+    value: float  # for answers that are seen classes
     ratio: float = 1.0  # of all held-out samples to those of seen classes
+    factor: float = 1.0  # for answers that are unseen classes, relative to the value
 
 
-def choose_temperature(folds: Sequence[Kept], cross_fitted: Sequence[Kept]) -> Temperature:
+def choose_temperature(
+    folds: Sequence[Kept], cross_fitted: Sequence[Kept], dressed: Sequence[Kept] = ()
+) -> Temperature:
     """Return the temperature of the final model.
 
     Parameters
@@ -49,22 +69,72 @@ def choose_temperature(folds: Sequence[Kept], cross_fitted: Sequence[Kept]) -> T
     cross_fitted : sequence of Kept
         Calibrated scores of held-out samples of the seen classes among all present classes; without any,
         the temperature of the folds is taken.
+    dressed : sequence of Kept
+        The same as ``folds``, from dress rehearsals; without any there is one temperature for all answers.
     """
     if not cross_fitted:
         return Temperature(fit_temperature(folds))
-    return carry_temperature(fit_temperature([in_units(kept) for kept in folds]), cross_fitted)
+    held_out = [in_units(kept) for kept in [*folds, *dressed]]
+    factor = fit_factor(held_out) if dressed else 1.0
+    ratio = fit_temperature([divide_unseen(kept, factor) for kept in held_out])
+    return carry_temperature(ratio, cross_fitted, factor)
 
 
 def in_units(kept: Kept) -> Kept:
     """Return samples of a fold in its own units: the temperature of those of its seen classes is 1."""
-    of_seen = kept.of_seen
-    unit = fit_temperature([Kept(kept.scores[of_seen], kept.y[of_seen], kept.seen)])
+    unit = fit_temperature([of_kind(kept, True)])
     return Kept(kept.scores / unit, kept.y, kept.seen)
 
 
-def carry_temperature(ratio: float, cross_fitted: Sequence[Kept]) -> Temperature:
+def carry_temperature(ratio: float, cross_fitted: Sequence[Kept], factor: float = 1.0) -> Temperature:
     """Return the temperature for the present candidates, with the ratio that the folds have shown."""
-    return Temperature(ratio * fit_temperature(cross_fitted), ratio)
+    return Temperature(ratio * fit_temperature(cross_fitted), ratio, factor)
+
+
+def answer_factors(scores: FloatArray, seen: BoolArray, factor: float) -> FloatArray:
+    """Return 1 for each sample whose best class is seen, and the factor for the others, (samples, 1).
+
+    >>> answer_factors(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([True, False]), 0.8)
+    array([[1. ],
+           [0.8]])
+    """
+    return np.where(seen, 1.0, factor)[scores.argmax(axis=1), None]
+
+
+def divide_unseen(kept: Kept, factor: float) -> Kept:
+    """Return samples with scores divided by the factor where the answer is an unseen class.
+
+    With one temperature for all, these scores give what the two temperatures give.
+    """
+    return Kept(kept.scores / answer_factors(kept.scores, kept.seen, factor), kept.y, kept.seen)
+
+
+def fit_factor(held_out: Sequence[Kept]) -> float:
+    """Return the square root of T_unseen / T_seen, with which both kinds of samples are as sure as right."""
+
+    def overconfidence(log_ratio: float) -> float:
+        # T_seen makes samples of seen classes as sure as they are right; what of those of held-out classes?
+        divided = [divide_unseen(kept, np.exp(log_ratio)) for kept in held_out]
+        temperature = fit_temperature([of_kind(kept, True) for kept in divided])
+        return float(np.mean([overconfident(of_kind(kept, False), temperature) for kept in divided]))
+
+    if overconfidence(-WIDEST_RATIO) <= 0:
+        return float(np.exp(-WIDEST_RATIO / 2))
+    if overconfidence(WIDEST_RATIO) >= 0:
+        return float(np.exp(WIDEST_RATIO / 2))
+    return float(np.exp(brentq(overconfidence, -WIDEST_RATIO, WIDEST_RATIO, xtol=0.01) / 2))
+
+
+def of_kind(kept: Kept, seen: bool) -> Kept:
+    """Return the samples of the seen classes alone, or of the others."""
+    rows = kept.of_seen == seen
+    return Kept(kept.scores[rows], kept.y[rows], kept.seen)
+
+
+def overconfident(kept: Kept, temperature: float) -> float:
+    """Return how much surer than right the answers are, on average."""
+    right = kept.scores.argmax(axis=1) == kept.y
+    return float(np.mean(confidence(below_best(kept.scores), temperature) - right))
 
 
 def fit_temperature(held_out: Sequence[Kept]) -> float:
@@ -96,6 +166,21 @@ def fit_temperature(held_out: Sequence[Kept]) -> float:
     if overconfidence(-WIDEST) <= 0:
         return float(spread * np.exp(-WIDEST))
     return float(spread * np.exp(brentq(overconfidence, -WIDEST, WIDEST, xtol=1e-9)))
+
+
+def dress_rehearsals(y: LabelArray, groups: ArrayLike | None = None) -> list[Fold]:
+    """Return class folds that hold out another tenth of the classes each; none with fewer than 100 classes.
+
+    >>> folds = dress_rehearsals(np.repeat(np.arange(120), 5))
+    >>> [len(np.unique(np.repeat(np.arange(120), 5)[train])) for train, _ in folds]
+    [108, 108, 108]
+    """
+    classes = distinct_labels(y)
+    if len(classes) < DRESS_FROM:
+        return []
+    parts = np.array_split(np.random.default_rng(0).permutation(classes), 10)[:N_DRESS]
+    drawn = [(np.setdiff1d(classes, part), np.sort(part)) for part in parts]
+    return list(GZSLFolds(class_folds=drawn).split(None, y, groups))
 
 
 def below_best(scores: FloatArray) -> FloatArray:

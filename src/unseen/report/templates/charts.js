@@ -158,8 +158,8 @@ function sureChart(method, kind) {
   const right = {x: [0, 100], y: [0, 100], mode: "lines", line: {color: tone("faint"), width: 1.5}, hoverinfo: "skip", showlegend: false};
   return [[right, of("plain softmax", "before", {color: tone("card"), line: border, dash: "dot"}),
     of("with temperature", "after", {color: color, line: {color: color, width: 1.5}})],
-    layout({xaxis: axis(`probability of the answer, ${kind} samples (%)`, {range: [0, 100]}),
-      yaxis: axis("right answers (%)", {range: [0, 100]})})];
+    layout({xaxis: axis(`how sure, ${kind} samples (%)`, {range: [0, 102], dtick: 20}),
+      yaxis: axis("how right (%)", {range: [0, 102], dtick: 20})})];
 }
 
 // The hardest classes (rows) and what they are taken for (columns).
