@@ -70,6 +70,8 @@ def test_one_hot_prototypes_without_ridge_give_scikit_learns_lda(shrinkage, norm
     difference = ours.similarity(X) - theirs
     scale = np.abs(theirs - theirs.mean(axis=1, keepdims=True)).max()
     assert np.ptp(difference, axis=1).max() < 1e-6 * scale
+    equal = other.set_params(priors=np.full(len(other.classes_), 1 / len(other.classes_))).fit(rows, y)
+    assert_allclose(ours.predict_proba(X), equal.predict_proba(rows), rtol=1e-5, atol=1e-9)  # the posterior
 
 
 def test_blocks_and_subtracted_moments_give_the_same_model():
