@@ -130,5 +130,8 @@ def test_card_in_words(trained):
         "none of these",
     ):
         assert words in text
+    two = replace(card, confidence={**card.confidence, "temperature": 0.25, "temperature_unseen": 0.2})
+    assert "temperature 0.25, 0.2 for answers that are unseen classes (calibration error" in format_card(two)
+    assert "for answers" not in text  # few classes have one temperature
     none = replace(card, classes={"seen": ["a"], "unseen": []}, params={})
     assert "none yet (unseen add-class adds them)" in format_card(none)

@@ -265,10 +265,10 @@ def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
     ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in facts["ece"].items())
     best = facts["auroc"].get(facts["reject"])
     auroc = f" (AUROC {best:.2f}, held-out classes as unknown)" if best is not None else ""
-    both = [facts["temperature"], facts.get("temperature_unseen", facts["temperature"])]
-    words = " and ".join(dict.fromkeys(f"{value:.4g}" for value in both))
+    T, T_unseen = facts["temperature"], facts.get("temperature_unseen", facts["temperature"])
+    other = f", {T_unseen:.4g} for answers that are unseen classes" if T_unseen != T else ""
     return {
-        "probabilities": f"temperature {words} (calibration error on held-out: {ece})",
+        "probabilities": f"temperature {T:.4g}{other} (calibration error on held-out: {ece})",
         "none of these": f"detected by the score {facts['reject']}{auroc}",
     }
 
