@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
+from unseen._core.blocks import BLOCK, MANY_CLASSES, BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import (
     LabelArray,
     attribute_names,
@@ -23,7 +23,7 @@ from unseen._core.labels import (
 )
 from unseen._core.representation import one_line_repr
 from unseen._core.rows import Rows, as_rows, read_ahead
-from unseen._core.scaling import Standardization, scaled_products
+from unseen._core.scaling import LinearScores, Standardization, scaled_products
 from unseen._core.shots import Shots
 from unseen._core.training import Training, weigh_samples
 from unseen.datasets.prototypes import Prototypes, align
@@ -34,6 +34,8 @@ KAPPA = 5.0  # samples that a description is worth, where nobody has measured it
 _SAMPLES = ("sample_classes_", "described_share_", "sample_means_", "sample_bias_")
 
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
+Groups = Sequence[slice | IndexArray]  # of classes: their positions
+ScoreFunction = Callable[[FloatArray], list[FloatArray]]  # samples to their scores for each group
 
 
 class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -159,8 +161,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         params : iterable of dict
             Each as ``set_params`` takes it, for instance ``[{"alpha": 0.1}, {"alpha": 1.0}]``.
         """
-        models = [clone(self).set_params(**values) for values in params]
-        yield from self._fit_models(models, X, y)
+        yield from self._fit_models([self._variant(values) for values in params], X, y)
 
     def solve(self) -> Self:
         """Compute ``coef_`` and ``intercept_`` if ``partial_fit`` has changed the moments since.
@@ -276,21 +277,51 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         The scores of a block are overwritten by those of the next.
         """
-        dtype = self._score_dtype(X)
+        n_classes = sum(len(self.intercept_[columns]) for columns in groups)
+        score = self._score_many if n_classes > MANY_CLASSES else self._score_few
+        scores = score(groups, self._score_dtype(X), len(X))
+        blocks = list(score_blocks(len(X), n_classes))
+        for block, rows in zip(blocks, read_ahead(lambda block: X[block], blocks)):
+            yield block, scores(rows)
+
+    def _score_few(self, groups: Groups, dtype: np.dtype[Any], n: int) -> ScoreFunction:
+        """Return the function from samples to their scores for each group of classes."""
         coefs = [self.coef_[columns].astype(dtype, copy=False).T for columns in groups]  # (features, columns)
         intercepts = [self.intercept_[columns].astype(dtype, copy=False) for columns in groups]
-        blocks = list(score_blocks(len(X), sum(map(len, intercepts))))
-        memory = [np.empty((blocks[0].stop if blocks else 0, len(b)), dtype) for b in intercepts]
-        for block, rows in zip(blocks, read_ahead(lambda block: X[block], blocks)):
+        memory = [np.empty((min(n, BLOCK), len(b)), dtype) for b in intercepts]
+
+        def score(rows: FloatArray) -> list[FloatArray]:
             scores = scaled_products(rows, coefs, self.normalize, [part[: len(rows)] for part in memory])
             for part, intercept in zip(scores, intercepts):
                 part += intercept
-            yield block, scores
+            return scores
+
+        return score
+
+    def _score_many(self, groups: Groups, dtype: np.dtype[Any], n: int) -> ScoreFunction:
+        """Return the same for so many classes that the scores are worth a smaller product."""
+        coefs = [self.coef_[columns] for columns in groups]
+        intercepts = [self.intercept_[columns] for columns in groups]
+        rank, D = self.mapping_.shape
+        # n D products for each class, against n K and the projection of coef in float64
+        span = self._span() if n * (D - rank) > 4 * rank * D else None
+        return LinearScores(coefs, intercepts, self.normalize, dtype, span)
+
+    def _span(self) -> FloatArray:
+        """Return the rows from which those of ``coef_`` are combined, unless samples or anchors are added."""
+        return self.mapping_ / self.standard_scale_ if self.normalize == "standard" else self.mapping_
 
     def _score_dtype(self, X: Any) -> np.dtype[Any]:
         """Return the type of the samples, or float64 where the intercepts would overflow float32."""
         representable = np.abs(self.intercept_).max() < LARGEST
         return np.dtype(X.dtype if representable else np.float64)
+
+    def _variant(self, values: Params) -> Self:
+        """Return an unfitted model with other parameters, which shares the prototypes: they may be large."""
+        model: Self = clone(self)
+        model.prototypes = self.prototypes
+        model.set_params(**values)
+        return model
 
     def _fit_models(
         self, models: Sequence[Self], X: Any, y: Any, sample_weight: ArrayLike | None = None
@@ -346,8 +377,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     ) -> Iterator[Self]:
         """Solve all models for the same samples, those that differ only in ``_path`` together."""
         groups: dict[Any, list[Self]] = {}
+        trained = S[seen]  # once for all models
         for model in models:
-            model._adopt(self, classes, S, seen)
+            model._adopt(self, classes, S, seen, trained)
             groups.setdefault(model._group(), []).append(model)
         solutions = {key: solve(group) for key, group in groups.items()}
         for model in models:
@@ -375,12 +407,14 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         free = {"prototypes", *self._path}
         return tuple((k, repr(v)) for k, v in sorted(self.get_params(deep=False).items()) if k not in free)
 
-    def _adopt(self, other: Self, classes: LabelArray, S: FloatArray, seen: BoolArray) -> None:
+    def _adopt(
+        self, other: Self, classes: LabelArray, S: FloatArray, seen: BoolArray, trained: FloatArray
+    ) -> None:
         self.n_features_in_ = other.n_features_in_
         if hasattr(other, "feature_names_in_"):
             self.feature_names_in_ = other.feature_names_in_
         self.classes_, self.prototypes_, self.seen_ = classes, S, seen
-        self.training_prototypes_ = S[seen]
+        self.training_prototypes_ = trained
         self._keep_attribute_names()
         for name in _SAMPLES:
             self.__dict__.pop(name, None)
@@ -391,6 +425,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         names = attribute_names(self.prototypes)
         if names is not None:
             self.attribute_names_ = np.array(names)
+
+    def _forget(self) -> None:
+        """Drop what was fitted, which a path of models would hold to its end."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         self.mapping_ = mapping

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from unseen import GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve
+from unseen import ESZSL, GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve
 from unseen._core import blocks
 from unseen._core.blocks import score_blocks, top_columns
 from unseen.benchmark.experiment import Experiment
@@ -21,7 +21,7 @@ from unseen.benchmark.summary import summarize_store
 from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.report import write_report
-from unseen.selection.evaluation import score_maxima
+from unseen.selection.evaluation import Samples, run_fold, score_maxima
 
 N_CLASSES = 2000
 SQUARE = N_CLASSES**2 * 4  # bytes of a classes x classes array, even in float32
@@ -131,3 +131,57 @@ def test_bench_and_report(many, tmp_path, monkeypatch):
         (summary,) = summarize_store(store)
     assert summary["methods"]["linear-sv"]["zsl"]["per_class"]["mean"] == result["zsl"]["per_class"]
     assert write_report(tmp_path, tmp_path / "report.html").stat().st_size < 20e6
+
+
+@pytest.mark.parametrize("normalize", ["l2", "standard", None])
+@pytest.mark.parametrize("method", [ESZSL, LinearSV])
+def test_scores_of_many_classes_are_those_of_coef(normalize, method):
+    """Fewer attributes than features: samples are projected onto the span of the classifier rows first."""
+    data = load("synthetic", n_samples=7500, n_features=40, n_classes=1500, n_attributes=8, random_state=0)
+    seen = data.seen[data.y]
+    model = method(data.prototypes, normalize=normalize).fit(data.X[seen], data.y[seen])
+    X = data.X.astype(np.float64)
+    rows = X / np.linalg.norm(X, axis=1)[:, None] if normalize == "l2" else X
+    expected = rows @ model.coef_.T + model.intercept_
+    scores = model.similarity(X)
+    assert np.abs(scores - expected).max() <= 1e-12 * np.abs(expected).max()
+    single = model.similarity(data.X.astype(np.float32))
+    assert np.abs(single - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_rows_outside_the_span_are_scored_as_they_are():
+    """Samples of a new class give it a row that no description has."""
+    data = load("synthetic", n_samples=7500, n_features=40, n_classes=1500, n_attributes=8, random_state=0)
+    seen = data.seen[data.y]
+    model = LinearSV(data.prototypes).fit(data.X[seen], data.y[seen])
+    shots = np.random.default_rng(0).normal(size=(2, 40))
+    model.add_classes(data.prototypes[:1], [5000], shots, [5000, 5000], kappa=1.0)
+    scores, X = model.similarity(data.X), data.X / np.linalg.norm(data.X, axis=1)[:, None]
+    assert_allclose(scores, X @ model.coef_.T + model.intercept_, atol=1e-5)
+
+
+def test_a_fold_holds_one_model_of_the_path_at_a_time(many):
+    """However many parameters are tried: rows of all classes take the memory."""
+    split = make_split(many)
+    (fold, *_) = split.cv()
+    samples = Samples(many.X[split.train], many.y[split.train])
+    one_model = 8 * N_CLASSES * many.X.shape[1]
+
+    def run(n):
+        alphas = [{"alpha": alpha} for alpha in np.geomspace(1e-3, 1e-1, n)]
+        return peak(lambda: run_fold(LinearSV(many.prototypes), samples, fold, alphas))
+
+    (few, _), (more, found) = run(2), run(12)
+    assert len(found) == 12
+    kept = sum(part.scores.nbytes for _, trial in found[2:] for part in trial.kept)
+    assert more - few - kept < 5 * one_model
+
+
+def test_calibrated_predictions_among_many_are_those_of_the_scores(many):
+    split = make_split(many)
+    search = GZSLClassifierCV(LinearSV(many.prototypes), {"alpha": [1e-3]}, cv=split.cv(), gamma="paper")
+    search.fit(many.X[split.train], many.y[split.train])
+    X, candidates = many.X[:300].astype(np.float64), np.arange(0, N_CLASSES, 3)
+    scores = search.similarity(X)
+    assert_array_equal(search.predict(X), scores.argmax(axis=1))
+    assert_array_equal(search.predict(X, candidates), candidates[scores[:, candidates].argmax(axis=1)])

@@ -76,8 +76,7 @@ class ClosedForm(ZeroShotClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             As in ``fit``.
         """
-        models = [clone(self).set_params(**values) for values in params]
-        yield from self._fit_models(models, X, y, sample_weight)
+        yield from self._fit_models([self._variant(values) for values in params], X, y, sample_weight)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
+from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import LabelArray, distinct_labels, label_positions
 from unseen._core.rows import choose_rows, n_rows, read_ahead, read_rows
 from unseen.base import ZeroShotClassifier
@@ -24,7 +24,6 @@ Fold = tuple[IndexArray, IndexArray]  # (train, validation) indices
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 KEPT = 2**17  # scores that are kept of a trial, a megabyte at most
 FEWEST = 32  # samples that are kept of a trial, however many classes there are
-_MANY = 1000  # classes; to copy the scores of more takes too long
 
 
 @runtime_checkable
@@ -151,7 +150,7 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
 
     The columns in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
-    if isinstance(model, ZeroShotClassifier) and len(labels) > _MANY:
+    if isinstance(model, ZeroShotClassifier) and len(labels) > MANY_CLASSES:
         return ScoreMaxima.concatenate(list(_linear_maxima(model, X, _columns_of(model, labels), seen)))
     blocks = _score_blocks(model, X, labels)
     return ScoreMaxima.concatenate([ScoreMaxima.from_scores(scores, seen) for _, scores in blocks])
@@ -162,7 +161,7 @@ def try_model(
 ) -> tuple[ScoreMaxima, Trial]:
     """Score held-out samples with class indices y once, for the curve and for the trial."""
     drawn = _draw_kept(len(y), len(labels))
-    if len(labels) > _MANY:
+    if len(labels) > MANY_CLASSES:
         maxima = score_maxima(model, X, labels, seen)
         parts = [scores for _, scores in _score_blocks(model, choose_rows(X, drawn), labels)]
     else:
@@ -235,6 +234,8 @@ def run_fold(
     for model in fit_each(estimator, train, params):
         maxima, trial = try_model(model, validation.X, index, labels, seen)
         found.append((SeenUnseenCurve.from_maxima(maxima, index, seen, weights), trial))
+        if isinstance(model, ZeroShotClassifier):
+            model._forget()
     return found
 
 

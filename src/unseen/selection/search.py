@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from unseen._core.blocks import BoolArray, FloatArray, score_blocks
+from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, score_blocks
 from unseen._core.labels import LabelArray, candidate_columns, check_labels
 from unseen._core.parallel import results
 from unseen._core.progress import progress
@@ -527,7 +528,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Return calibrated scores, (n_samples, n_classes)."""
         check_is_fitted(self, "gamma_")
         scores = np.array(class_scores(self.estimator_, X))
-        scores[:, self.seen_] -= self.gamma_
+        scores -= np.where(self.seen_, self.gamma_, 0).astype(scores.dtype)
         return scores
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -563,6 +564,11 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """
         check_is_fitted(self, "gamma_")
         X = _indexable(X)
+        if reject is None and len(self.classes_) > MANY_CLASSES:
+            model = copy(self.estimator_)
+            if isinstance(model, ZeroShotClassifier):  # gamma in the intercepts: no copy of the scores
+                model.intercept_ = self.intercept_
+                return model.predict(X, candidates)
         columns = candidate_columns(self.classes_, candidates)
         chosen: Any = slice(None) if candidates is None else columns  # no copy of all scores
         rejection = None if reject is None else self._rejects(reject)
