@@ -11,8 +11,12 @@ from unseen._core.scaling import squared_lengths
 _PAIRS = 2**22  # distances that are computed one by one, which is slower and more exact
 
 
-def kernel_matrix(A: FloatArray, S: FloatArray, kernel: str, bandwidth: float) -> FloatArray:
+def kernel_matrix(
+    A: FloatArray, S: FloatArray, kernel: str, bandwidth: float, median: float | None = None
+) -> FloatArray:
     """Return the similarities of prototypes A to seen prototypes S, (len(A), len(S)).
+
+    ``median`` is the median distance between two rows of S, where it is known already.
 
     >>> kernel_matrix(np.eye(2), np.eye(2), "linear", 1.0)
     array([[1., 0.],
@@ -21,7 +25,7 @@ def kernel_matrix(A: FloatArray, S: FloatArray, kernel: str, bandwidth: float) -
     if kernel == "linear":
         return np.asarray(A @ S.T)
     # exp(-||a - s||^2 / (bandwidth median^2))
-    width = bandwidth * median_distance(S) ** 2 or 1.0
+    width = bandwidth * (median_distance(S) if median is None else median) ** 2 or 1.0
     return np.asarray(np.exp(-squared_distances(A, S) / width))
 
 

@@ -14,7 +14,7 @@ from unseen._core.scaling import weigh_rows
 from unseen._core.training import Training
 from unseen.errors import UnseenError
 from unseen.methods._anchor import ZERO_SHOT, Anchorable, GridByAnchor
-from unseen.methods._kernels import kernel_matrix
+from unseen.methods._kernels import kernel_matrix, median_distance
 from unseen.methods._moments import Moments, Spectrum
 
 KERNELS = ("rbf", "linear")
@@ -66,7 +66,8 @@ class LDA(Anchorable):
         Mean of the training samples.
     overlap_ : ndarray of shape (n_seen, n_seen)
         The quadratic form of the intercepts: ``mu(s)' P mu(s) = k(s, S) overlap_ k(s, S)'``. With more than
-        2048 seen classes, S are the landmarks.
+        2048 seen classes, S are the landmarks, and this is a matrix of shape (2048, n_features) with
+        ``mu(s)' P mu(s) = ||k(s, S) overlap_||^2``.
     variances_, directions_ : ndarray of shapes (rank,) and (n_features, rank)
         Eigenvalues and eigenvectors of the covariance within classes, for means that are not combined from
         those of the seen classes: anchors, and the samples of new classes. The eigenvectors are as large
@@ -173,24 +174,35 @@ class LDA(Anchorable):
         regression = cache(lambda *kernel: LandmarkRegression.of(S, M, *kernel))
         for model in models:
             A = regression(model.kernel, model.bandwidth).weights(model.alpha)  # mu(s) = k(s, L) A
-            yield within.precision_of(A)(model.shrinkage)  # A P, A P A'
+            yield within.precision_root_of(A, model.shrinkage)  # A P, and R with R R' = A P A'
 
     def _class_features(self, S: FloatArray) -> FloatArray:
-        seen = choose_landmarks(self._placed(self.training_prototypes_), len(self.mapping_))
-        return kernel_matrix(self._placed(S), seen, self.kernel, self.bandwidth)
+        return self._similarity_to_seen()(S)
 
-    def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
-        # (x - center).(P mu) - mu'P mu / 2 = x.coef - center.coef - k overlap k' / 2
-        k = self._class_features(S)  # (classes, seen)
-        return np.asarray(-coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", k @ self.overlap_, k))
+    def _similarity_to_seen(self) -> Callable[[FloatArray], FloatArray]:
+        """Return the function from prototypes to k(s, S), (classes, seen)."""
+        seen = choose_landmarks(self._placed(self.training_prototypes_), len(self.mapping_))
+        median = None if self.kernel == "linear" else median_distance(seen)
+        return lambda S: kernel_matrix(self._placed(S), seen, self.kernel, self.bandwidth, median)
+
+    def _spread(self, k: FloatArray) -> FloatArray:
+        """Return mu'P mu of classes with similarities k (classes, seen)."""
+        many = len(self.training_prototypes_) > len(self.mapping_)
+        projected = k @ self.overlap_
+        return np.asarray(np.einsum("ij,ij->i", projected, projected if many else k))
 
     def _linear_rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.anchor:
             return self._rows_beside(S, np.ones(len(S)), self._placed(S) - self.center_)
-        # in blocks, for there may be far more classes than landmarks
-        rows = [super(LDA, self)._linear_rows(S[block]) for block in row_blocks(len(S))]
-        coefs, intercepts = zip(*rows)
-        return np.concatenate(coefs), np.concatenate(intercepts)
+        similar = self._similarity_to_seen()
+        dtype = self.mapping_.dtype
+        coef, intercept = np.empty((len(S), len(self.center_)), dtype), np.empty(len(S))
+        for block in row_blocks(len(S)):  # there may be far more classes than landmarks
+            k = similar(S[block])  # (block, seen)
+            coef[block] = k.astype(dtype, copy=False) @ self.mapping_
+            # (x - center).(P mu) - mu'P mu / 2 = x.coef - center.coef - mu'P mu / 2
+            intercept[block] = -coef[block] @ self.center_ - 0.5 * self._spread(k)
+        return coef, intercept
 
     def _takes_samples(self) -> bool:
         return True
@@ -212,7 +224,7 @@ class LDA(Anchorable):
         within = Within.of(Spectrum(self.variances_, self.directions_), len(self.center_))
         Pa, Pb = k @ self.mapping_, within.precision_of(b)(self.shrinkage)[0]  # (classes, features)
         # (a + b)'P(a + b) = a'Pa + b'(2 Pa + Pb), with a'Pa = k overlap k'
-        spread = np.einsum("ij,ij->i", k @ self.overlap_, k) + np.einsum("ij,ij->i", b, 2 * Pa + Pb)
+        spread = self._spread(k) + np.einsum("ij,ij->i", b, 2 * Pa + Pb)
         coef = Pa + Pb
         return coef, -coef @ self.center_ - 0.5 * spread
 
@@ -244,11 +256,12 @@ class LandmarkRegression:
     def of(cls, S: FloatArray, M: FloatArray, kernel: str, bandwidth: float) -> Self:
         """Factorize for seen prototypes S and what to predict for them, M."""
         L = choose_landmarks(S, LANDMARKS)
-        K = Spectrum.of_gram(kernel_matrix(L, L, kernel, bandwidth))
+        median = None if kernel == "linear" else median_distance(L)
+        K = Spectrum.of_gram(kernel_matrix(L, L, kernel, bandwidth, median))
         C = K.vectors / np.sqrt(K.values)  # (landmarks, rank)
         gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
         for block in row_blocks(len(S)):
-            Phi = kernel_matrix(S[block], L, kernel, bandwidth) @ C  # (block, rank)
+            Phi = kernel_matrix(S[block], L, kernel, bandwidth, median) @ C  # (block, rank)
             gram += Phi.T @ Phi
             targets += Phi.T @ M[block]
         eig = Spectrum.of_gram(gram)
@@ -303,6 +316,19 @@ class Within:
             return divided @ V.T + rest * outside, divided @ inside.T + rest * outer
 
         return rows
+
+    def precision_root_of(self, M: FloatArray, rho: float) -> tuple[FloatArray, FloatArray]:
+        """Return M P, and R with ``R R' = M P M'``, for P as above and more rows than features."""
+        e, V, t = self.spectrum.values, self.spectrum.vectors, self.scale
+        inside = M @ V  # (rows, rank)
+        root = np.sqrt((1 - rho) * e + rho * t)
+        R = inside / root
+        MP = (R / root) @ V.T
+        if V.shape[1] == len(V):
+            return MP, R
+        outside = M - inside @ V.T
+        rest = 1 / (rho * t) if rho > 0 else float(not len(e))
+        return MP + rest * outside, np.hstack([R, np.sqrt(rest) * outside])
 
 
 def _is_number(value: Any) -> bool:
