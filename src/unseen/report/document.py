@@ -48,6 +48,7 @@ from unseen.report.page_tables import (
 
 # Segments of curves in the whole page: each is about 50 bytes, and the demo has to stay below 3 MB.
 _SEGMENTS = 20_000
+_MANY = 1000  # classes; of more, the page has fewer segments, because each class takes about 90 bytes
 
 
 class Answer(TypedDict):
@@ -149,12 +150,14 @@ def make_document(store: Store) -> Document:
     if not found:
         raise UnseenError(f"{store.folder} holds no finished run yet. Run: unseen bench --out {store.folder}")
     curves = sum(len({run["method"] for run in runs}) for _, runs in found)
+    most_classes = max(len(experiment["class_names"]) for experiment, _ in found)
+    segments = _SEGMENTS * _MANY // max(_MANY, most_classes)
     commands = store.commands()
     names = [experiment["name"] for experiment, _ in found]
     return {
         "title": " · ".join(names) if len(names) < 4 else f"{len(names)} experiments",
         "finished": store.runs()[-1][1],
-        "experiments": [describe_experiment(*part, limit=max(100, _SEGMENTS // curves)) for part in found],
+        "experiments": [describe_experiment(*part, limit=max(100, segments // curves)) for part in found],
         "commands": list(dict.fromkeys("unseen " + join(command["arguments"]) for command in commands)),
         "versions": commands[-1]["versions"] if commands else {},
         "machine": commands[-1]["machine"] if commands else {},
