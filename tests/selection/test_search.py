@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import oracle
 from problems import LEARNED
-from unseen import ESZSL, GZSLClassifierCV, LinearSV, LinearVS, UnseenError
+from unseen import ESZSL, LDA, GZSLClassifierCV, LinearSV, LinearVS, UnseenError
 from unseen.datasets import load
 from unseen.datasets.splits import GZSLFolds, make_split
 from unseen.methods import find_method
@@ -263,3 +263,24 @@ def test_a_pipeline_inside_is_tuned_and_calibrated(small):
         "eszsl__alpha",
         "eszsl__beta",
     }
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("method", [LDA, LinearSV])
+def test_the_whole_search_from_a_dask_array_is_that_from_one_array(small, method, rule):
+    """Folds, curves, retraining, calibration, confidence and few shots."""
+    dask_array = pytest.importorskip("dask.array")
+    data, split = small
+    X, y = data.X[split.train].astype(np.float64), data.y[split.train]
+    chunked = dask_array.from_array(X, chunks=(100, 10)), dask_array.from_array(y, chunks=77)
+    expected, found = (
+        GZSLClassifierCV(method(data.prototypes), cv=split.cv(), gamma=rule).fit(*samples)
+        for samples in ((X, y), chunked)
+    )
+    assert found.best_params_ == expected.best_params_
+    assert found.best_params_zsl_ == expected.best_params_zsl_
+    assert_allclose(found.cv_results_["mean_h"], expected.cv_results_["mean_h"], atol=1e-9)
+    for name in ("gamma_", "gamma_zsl_", "retention_", "temperature_", "kappa_", "sample_bias_"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9), name
+    assert_allclose(found.coef_, expected.coef_, atol=1e-9 * np.abs(expected.coef_).max())
+    assert_array_equal(found.predict(chunked[0]), expected.predict(X))
