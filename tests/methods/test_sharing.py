@@ -1,4 +1,4 @@
-"""Closed forms of a bench share sums and spectra of equal training samples, and nothing changes by it."""
+"""Runs of a bench share sums, spectra and scaled rows of equal samples, and nothing changes by it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from problems import linear_problem
-from unseen import ESZSL, LDA, SAE, LinearSV, LinearVS
-from unseen.methods import _moments, _sharing
+from unseen import ALE, ESZSL, LDA, SAE, LinearSV, LinearVS, SynC
+from unseen.methods import _moments, _sharing, ranking
 from unseen.methods._sharing import share_sums
 
 FEATURES = 9
@@ -83,3 +83,35 @@ def test_few_training_sets_are_kept():
             LinearVS(S, normalize=None).fit(factor * X, y)
     (kept,) = _sharing._kept.values()
     assert len(kept.moments) == len(kept.spectra) == 6
+
+
+@pytest.mark.parametrize("normalize", ["l2", "standard"])
+def test_seeds_of_ranking_methods_share_scaled_rows_and_nothing_else(normalize, monkeypatch):
+    X, y, S = linear_problem(features=FEATURES)
+    found = []
+    monkeypatch.setattr(
+        ranking, "shift_and_scale", lambda t, f=ranking.shift_and_scale: found.append(0) or f(t)
+    )
+
+    def fit_seeds():
+        fits = ((method, seed) for method in (ALE, SynC) for seed in (0, 1))
+        return [method(S, normalize=normalize, random_state=seed).fit(X, y) for method, seed in fits]
+
+    alone = fit_seeds()
+    assert len(found) == 4
+    with share_sums("a"):
+        shared = fit_seeds()
+        LinearVS(S, normalize=normalize).fit(X, y)
+    assert len(found) == 5
+    for first, second in zip(alone, shared):
+        assert_array_equal(first.coef_, second.coef_)
+        assert_array_equal(first.intercept_, second.intercept_)
+
+
+def test_scaled_rows_of_few_training_sets_are_kept():
+    X, y, S = linear_problem(features=FEATURES)
+    with share_sums("a"):
+        for n in range(len(y) - 9, len(y)):
+            ALE(S, random_state=0).fit(X[:n], y[:n])
+    (kept,) = _sharing._kept.values()
+    assert [len(rows.X) for rows in kept.rows.values()] == [len(y) - n for n in (4, 3, 2, 1)]

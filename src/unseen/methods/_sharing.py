@@ -1,4 +1,4 @@
-"""Sums and spectra of the same training samples, computed once for all closed forms of a bench."""
+"""Sums, spectra and scaled rows of the same training samples, computed once for all runs of a bench."""
 
 from __future__ import annotations
 
@@ -10,18 +10,30 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from unseen._core.blocks import FloatArray
 from unseen._core.training import Training
 from unseen.methods._moments import Moments, Spectrum
 
 _MOST = 6  # training sets of an experiment: three folds, two parts, and all
+_MOST_ROWS = 4  # the same without the parts: scaled rows take as much memory as the samples
+
+
+@dataclass(frozen=True)
+class ScaledRows:
+    """Features as the ranking methods train on them, ``(x - shift) / scale``, in the order of the samples."""
+
+    X: FloatArray  # (samples, features), float32
+    shift: FloatArray  # (features,)
+    scale: float
 
 
 @dataclass
 class SharedSums:
-    """What closed forms have computed from the training sets of one experiment."""
+    """What methods have computed from the training sets of one experiment."""
 
     moments: dict[bytes, Moments] = field(default_factory=dict)  # by the digest of the training set
     spectra: dict[int, Spectrum] = field(default_factory=dict)  # by the identity of a Gram matrix above
+    rows: dict[bytes, ScaledRows] = field(default_factory=dict)  # by the digest of the training set
 
     def keep(self, key: bytes, moments: Moments) -> None:
         """Add moments, and forget the oldest ones where there are too many."""
@@ -37,7 +49,7 @@ _kept: dict[str, SharedSums] = {}  # of the last experiment in this process
 
 @contextmanager
 def share_sums(experiment: str) -> Iterator[None]:
-    """Let closed forms share what they compute, in this block and later ones of the same experiment."""
+    """Let methods share what they compute, in this block and later ones of the same experiment."""
     if experiment not in _kept:
         _kept.clear()
     token = _active.set(_kept.setdefault(experiment, SharedSums()))
@@ -58,6 +70,19 @@ def shared_moments(training: Training, gram: bool, compute: Callable[[], Moments
         found = compute()
         shared.keep(key, found)
     return found if gram else replace(found, gram=None)
+
+
+def shared_rows(training: Training, compute: Callable[[], ScaledRows]) -> ScaledRows | None:
+    """Return the scaled rows of training samples where they are shared, for all seeds; None elsewhere."""
+    shared = _active.get()
+    if shared is None or not isinstance(training.X, np.ndarray):
+        return None
+    key = _digest(training)
+    if key not in shared.rows:
+        for old in list(shared.rows)[: max(0, len(shared.rows) + 1 - _MOST_ROWS)]:
+            del shared.rows[old]
+        shared.rows[key] = compute()
+    return shared.rows[key]
 
 
 def feature_spectrum(moments: Moments, spectrum: Spectrum | None) -> Spectrum:

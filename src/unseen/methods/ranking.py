@@ -14,7 +14,8 @@ from unseen._core.blocks import FloatArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError
-from unseen.methods._dual import BLOCK, Labels, Problem, solve_path
+from unseen.methods._dual import BLOCK, Features, Labels, Problem, solve_path
+from unseen.methods._sharing import ScaledRows, shared_rows
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
 RUN = 16  # neighbors that are read together where features stay on disk
@@ -104,10 +105,9 @@ class RankingClassifier(ZeroShotClassifier):
     ) -> Iterator[FloatArray]:
         """Yield what was learned for each model, one row for each seen class, and note how."""
         rng = check_random_state(self.random_state)
-        copied = 4 * np.prod(training.X.shape) <= COPIED
+        copied = bool(4 * np.prod(training.X.shape) <= COPIED)
         order = visiting_order(len(training.y), rng, 1 if copied else RUN)
-        rows = VisitedRows(training, order)
-        X = rows.copy() if copied else rows
+        X, shift, scale = visited_rows(training, order, copied)
         y = training.y[order]
         smoothing = np.float32(max(self.smoothing, 1e-6))
         # P / smoothing is a problem with the smoothing 1, in units in which scores are smaller by as much
@@ -115,10 +115,10 @@ class RankingClassifier(ZeroShotClassifier):
         alphas, which = np.unique([model.alpha for model in models], return_inverse=True)
         solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng)
         for model, solution in zip(models, [solutions[i] for i in which]):
-            model.shift_ = rows.shift
+            model.shift_ = shift
             model.n_iter_, model.dual_gap_ = len(solution.losses), solution.gap
             model.loss_curve_ = smoothing * np.array(solution.losses)
-            yield solution.A / rows.scale
+            yield solution.A / scale
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         return np.asarray(-coef @ self.shift_.astype(coef.dtype))
@@ -156,6 +156,21 @@ class VisitedRows:
         for block in row_blocks(len(X)):
             X[block] = self[block]
         return X
+
+
+def visited_rows(training: Training, order: Labels, copied: bool) -> tuple[Features, FloatArray, float]:
+    """Return the features in this order, their shift and their scale; the runs of a bench scale them once."""
+    shared = shared_rows(training, lambda: scaled_rows(training)) if copied else None
+    if shared is not None:
+        return shared.X[order], shared.shift, shared.scale
+    rows = VisitedRows(training, order)
+    return rows.copy() if copied else rows, rows.shift, rows.scale
+
+
+def scaled_rows(training: Training) -> ScaledRows:
+    """Return the features in the order of the samples."""
+    rows = VisitedRows(training, np.arange(len(training.y)))
+    return ScaledRows(rows.copy(), rows.shift, rows.scale)
 
 
 def visiting_order(n: int, rng: np.random.RandomState, run: int) -> Labels:
