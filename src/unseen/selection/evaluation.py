@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import LabelArray, distinct_labels, label_positions
-from unseen._core.rows import choose_rows, n_rows, read_ahead, read_rows
+from unseen._core.rows import Rows, choose_rows, n_rows, read_ahead, read_rows
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.classifier import class_scores
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
@@ -150,7 +150,7 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
 
     The columns in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
-    if isinstance(model, ZeroShotClassifier) and len(labels) > MANY_CLASSES:
+    if _is_linear(model) and len(labels) > MANY_CLASSES:
         return ScoreMaxima.concatenate(list(_linear_maxima(model, X, _columns_of(model, labels), seen)))
     blocks = _score_blocks(model, X, labels)
     return ScoreMaxima.concatenate([ScoreMaxima.from_scores(scores, seen) for _, scores in blocks])
@@ -163,7 +163,7 @@ def try_model(
     drawn = _draw_kept(len(y), len(labels))
     if len(labels) > MANY_CLASSES:
         maxima = score_maxima(model, X, labels, seen)
-        parts = [scores for _, scores in _score_blocks(model, choose_rows(X, drawn), labels)]
+        parts = [scores.copy() for _, scores in _score_blocks(model, choose_rows(X, drawn), labels)]
     else:
         found, parts = [], []
         for block, scores in _score_blocks(model, X, labels):
@@ -182,13 +182,22 @@ def _draw_kept(n_samples: int, n_classes: int) -> IndexArray:
 
 
 def _score_blocks(model: Any, X: Any, labels: LabelArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield (rows, their scores for the classes ``labels``), block by block."""
+    """Yield (rows, their scores for the classes ``labels``); the next block of rows overwrites them."""
     columns: Any = _columns_of(model, labels)
     if np.array_equal(columns, np.arange(len(model.classes_))):
         columns = slice(None)  # no copy of the scores
+    if _is_linear(model) and isinstance(X, np.ndarray | Rows):
+        for block, (scores,) in model._score_blocks(model._validate_samples(X), columns):
+            yield block, scores  # no score of any other class was computed
+        return
     blocks = list(score_blocks(n_rows(X), len(model.classes_)))
     for block, rows in zip(blocks, read_ahead(lambda block: read_rows(X, block), blocks)):
         yield block, class_scores(model, rows)[:, columns]
+
+
+def _is_linear(model: Any) -> bool:
+    """Whether the scores of a model are those of its linear classifier, and not of its own making."""
+    return getattr(type(model), "similarity", None) is ZeroShotClassifier.similarity
 
 
 def _linear_maxima(
