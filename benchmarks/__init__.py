@@ -6,12 +6,23 @@ condition such as ``">= 50"`` or empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import importlib
+import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 Row = tuple[str, float, str, str]
-KEPT = Path(__file__).parent / "kept.json"  # the ratios of the last complete run that was worth keeping
-SLOWER = 0.15  # of a ratio that got worse by more than this, the name is printed
+Table = dict[str, list[Row]]  # the rows of each module
+KEPT = Path(__file__).parent / "kept.json"  # the last complete run that was worth keeping, without times
+SLOWER = 0.15  # of a row that got worse by more than this, the name is printed
+SECONDS = ("s", "cpu s", "min", "images/s")  # units that say more about the machine than about the code
+
+
+def run_module(name: str, small: bool) -> tuple[str, list[Row]]:
+    """Return the title of a module and its rows."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    return (module.__doc__ or name).splitlines()[0], module.run(small=small)
 
 
 def met(value: float, demanded: str) -> str:
@@ -30,25 +41,48 @@ def table(rows: Iterable[Row]) -> str:
     )
 
 
-def ratios(module: str, rows: Iterable[Row]) -> dict[str, float]:
-    """Return the rows that another machine can compare: ratios of which more, or less, is demanded."""
-    return {
-        f"{module}: {name}": value
-        for name, value, unit, demanded in rows
-        if demanded and unit in ("times", "")
+def without_times(table: Table) -> Table:
+    """Return the rows that another machine can compare."""
+    return {module: [row for row in rows if row[2] not in SECONDS] for module, rows in table.items()}
+
+
+def read_kept() -> Table:
+    """Return the kept table."""
+    kept: dict[str, list[list[Any]]] = json.loads(KEPT.read_text("utf-8"))
+    return {module: [(row[0], row[1], row[2], row[3]) for row in rows] for module, rows in kept.items()}
+
+
+def keep(table: Table) -> None:
+    """Write the kept table, values with four digits; a module that was not run stays as it was."""
+    kept = read_kept() if KEPT.exists() else {}
+    rounded = {
+        module: [(name, float(f"{value:.4g}"), unit, demanded) for name, value, unit, demanded in rows]
+        for module, rows in without_times(table).items()
     }
+    lines = [
+        f' "{module}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
+        for module, rows in sorted((kept | rounded).items())
+    ]
+    KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def got_slower(now: Mapping[str, float], kept: Mapping[str, float], demands: Mapping[str, str]) -> list[str]:
-    """Return what is worse than in the kept table by more than ``SLOWER``, one line each.
+def got_slower(now: Table, kept: Table) -> list[str]:
+    """Return the rows with a demand that are worse than kept by more than ``SLOWER``, one line each.
 
-    >>> got_slower({"a": 2.0, "b": 2.0}, {"a": 1.0, "b": 1.0}, {"a": "<= 3", "b": ">= 1"})
-    ['a: 2, kept 1 (100 % slower)']
+    >>> got_slower({"m": [("a", 2.0, "times", "<= 3")]}, {"m": [("a", 1.0, "times", "<= 3")]})
+    ['m: a: 2, kept 1 (100 % slower)']
     """
+    before = {(module, name): value for module, rows in kept.items() for name, value, _, _ in rows}
     found = []
-    for name in [name for name in now if name in kept]:
-        less_is_better = demands[name].startswith("<=")
-        loss = (now[name] / kept[name] if less_is_better else kept[name] / now[name]) - 1
-        if loss > SLOWER:
-            found.append(f"{name}: {now[name]:.3g}, kept {kept[name]:.3g} ({100 * loss:.0f} % slower)")
+    for module, rows in without_times(now).items():
+        for name, value, _, demanded in rows:
+            old = before.get((module, name))
+            if old and demanded and (loss := _loss(value, old, demanded)) > SLOWER:
+                found.append(f"{module}: {name}: {value:.3g}, kept {old:.3g} ({100 * loss:.0f} % slower)")
     return found
+
+
+def _loss(value: float, old: float, demanded: str) -> float:
+    """Return by how much a value is worse, as a share of what it was."""
+    worse, better = (value, old) if demanded.startswith("<=") else (old, value)
+    return worse / better - 1 if better > 0 else 0.0

@@ -1,48 +1,55 @@
-"""Run every benchmark and print one table each, then what got slower since the kept table.
+"""Run the speed benchmarks, print one table each, then what got slower since the kept table.
 
-``--small`` takes reduced sizes and only asks for the right direction, never for a time: it ends with exit
-code 1 when something that should be faster is slower. ``--keep`` keeps the ratios of this run for later ones.
+All of them take less than 20 minutes on two cores; names of modules choose some. ``--keep`` keeps the table
+of this run, from which ``python docs/scripts/performance.py`` writes docs/performance.md. ``--small`` takes
+reduced sizes, adds the benchmarks of accuracy and only asks for the right direction, never for a time: it
+ends with exit code 1 when something that should be faster is slower.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
-import pkgutil
+import argparse
 import sys
 import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import benchmarks
 
+SPEED = ("calibration", "methods", "ranking", "protocol", "classes", "outofcore", "extract", "cluster")
+ACCURACY = ("few_shot", "regret", "sure")
 
-def main(small: bool, keep: bool) -> None:
+
+def main(modules: Sequence[str], small: bool, keep: bool) -> None:
     """Print what every module measures."""
-    missed, now, demands = [], {}, {}
-    for found in pkgutil.iter_modules(benchmarks.__path__):
-        if not found.name.startswith("_"):  # __main__, and parts that several share
-            module = importlib.import_module(f"benchmarks.{found.name}")
-            start = time.monotonic()
-            rows = module.run(small=small)
-            print(f"\n{found.name}: {module.__doc__.splitlines()[0]} ({time.monotonic() - start:.0f} s)")
-            print(benchmarks.table(rows), flush=True)
-            missed += [name for name, value, _, demanded in rows if benchmarks.met(value, demanded) == "NO"]
-            now |= benchmarks.ratios(found.name, rows)
-            demands |= {f"{found.name}: {name}": demanded for name, _, _, demanded in rows}
+    now: benchmarks.Table = {}
+    for name in modules:
+        start = time.monotonic()
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:  # for its own peak memory
+            title, now[name] = process.submit(benchmarks.run_module, name, small).result()
+        print(f"\n{name}: {title} ({time.monotonic() - start:.0f} s)")
+        print(benchmarks.table(now[name]), flush=True)
+    missed = [row[0] for rows in now.values() for row in rows if benchmarks.met(row[1], row[3]) == "NO"]
     print("\n" + (f"not met: {'; '.join(missed)}" if missed else "all demands are met"))
     if not small:
-        print("\n".join(compare(now, demands)))
+        print("\n".join(compare(now)))
     if keep:
-        benchmarks.KEPT.write_text(json.dumps(now, indent=1) + "\n")
+        benchmarks.keep(now)
     sys.exit(bool(missed and small))
 
 
-def compare(now: dict[str, float], demands: dict[str, str]) -> list[str]:
+def compare(now: benchmarks.Table) -> list[str]:
     """Return what got slower since the kept table, or why nothing can be said."""
     if not benchmarks.KEPT.exists():
         return [f"no {benchmarks.KEPT.name} to compare with: python -m benchmarks --keep writes it"]
-    kept = json.loads(benchmarks.KEPT.read_text())
-    return benchmarks.got_slower(now, kept, demands) or ["nothing got slower by more than 15 %"]
+    return benchmarks.got_slower(now, benchmarks.read_kept()) or ["nothing got slower by more than 15 %"]
 
 
 if __name__ == "__main__":
-    main("--small" in sys.argv, "--keep" in sys.argv)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("modules", nargs="*", help=f"among {', '.join((*SPEED, *ACCURACY))}")
+    parser.add_argument("--small", action="store_true", help="reduced sizes, directions only")
+    parser.add_argument("--keep", action="store_true", help="keep the table of this run")
+    options = parser.parse_args()
+    main(options.modules or (*SPEED, *(ACCURACY if options.small else ())), options.small, options.keep)

@@ -77,7 +77,7 @@ def _against_grids(small: bool) -> list[Row]:
             name = f"{n} x {n_classes} {scores.dtype}, grid of {points}"
             gain = exact() - grid()
             rows.append((f"{name} / exact curve", times, "times", "" if small else ">= 50"))
-            rows.append((f"{name}: H exact - H grid", gain, "points", ">= 0"))
+            rows.append((f"{name}, H exact - H grid", gain, "points", ">= 0"))
     return rows
 
 

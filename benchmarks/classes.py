@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -28,7 +30,12 @@ def run(small: bool = False) -> list[Row]:
     data = load(
         "synthetic", n_samples=5 * n_classes, n_features=features, n_classes=n_classes, n_attributes=128
     )
-    return [*_fit_and_predict(data, small), *_best_few(n_classes, small), *_bench_and_report(data)]
+    return [
+        *_bench_and_report(data, small),
+        *_bench_lda(data, small),
+        *_fit_and_predict(data, small),
+        *_best_few(n_classes, small),
+    ]
 
 
 def _fit_and_predict(data: Any, small: bool) -> list[Row]:
@@ -64,10 +71,10 @@ def _best_few(n_classes: int, small: bool) -> list[Row]:
     return [(f"full sort / best 5 of {n_classes} classes", sort / few, "times", f">= {1 if small else 2}")]
 
 
-def _bench_and_report(data: Any) -> list[Row]:
-    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    experiment = Experiment(data, make_split(data), asked)
+def _bench_and_report(data: Any, small: bool) -> list[Row]:
+    experiment = _experiment(data)
     bench, result = _time(lambda: evaluate_run(experiment, "linear-sv", 0))
+    memory = _peak()
     with tempfile.TemporaryDirectory() as folder:
         with Store(folder, create=True) as store:
             store.add_experiment(experiment.key, experiment.description)
@@ -76,10 +83,32 @@ def _bench_and_report(data: Any) -> list[Row]:
         report, page = _time(lambda: write_report(folder, None))
         size = page.stat().st_size
     return [
-        ("the whole protocol, linear-sv", bench, "s", ""),
+        ("the whole protocol, linear-sv", bench, "s", "" if small else "<= 210"),
+        ("peak memory of the process, linear-sv", memory, "GiB", "" if small else "<= 2.4"),
         ("report", report, "s", ""),
         ("size of the report", size / 1e6, "MB", "<= 5"),
     ]
+
+
+def _bench_lda(data: Any, small: bool) -> list[Row]:
+    """Return the rows of LDA with two of its 32 settings: more take longer, but no more memory."""
+    grid = {"alpha": [0.03], "shrinkage": [0.5, 0.9], "bandwidth": [2.0]}
+    with patch.object(LDA, "default_grid", grid):
+        seconds, _ = _time(lambda: evaluate_run(_experiment(data), "lda", 0))
+    return [
+        ("the whole protocol, lda, two settings", seconds, "s", ""),
+        ("peak memory of the process, lda", _peak(), "GiB", "" if small else "<= 2.4"),
+    ]
+
+
+def _experiment(data: Any) -> Experiment:
+    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
+    return Experiment(data, make_split(data), asked)
+
+
+def _peak() -> float:
+    """Return the largest memory that this process has had, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def _time(job: Callable[[], Any]) -> tuple[float, Any]:

@@ -45,17 +45,46 @@ def test_pooled_calibration_errors_are_those_of_all_samples_together():
 
 
 def test_what_got_slower_is_named():
-    from benchmarks import got_slower, ratios
+    from benchmarks import got_slower
 
-    rows = [
-        ("a", 1.0, "times", ">= 1"),
-        ("b", 1.0, "", "<= 2"),
-        ("c", 9.0, "s", "<= 9"),
-        ("d", 1.0, "times", ""),
-    ]
-    kept = ratios("m", rows)
-    assert kept == {"m: a": 1.0, "m: b": 1.0}  # seconds say more about the machine
-    demands = {f"m: {name}": demanded for name, _, _, demanded in rows}
-    assert got_slower({"m: a": 0.9, "m: b": 1.1, "m: new": 5.0}, kept, demands) == []
-    assert got_slower({"m: a": 0.8, "m: b": 0.5}, kept, demands) == ["m: a: 0.8, kept 1 (25 % slower)"]
-    assert got_slower({"m: a": 3.0, "m: b": 1.2}, kept, demands) == ["m: b: 1.2, kept 1 (20 % slower)"]
+    def table(a, b, c=9.0):
+        rows = [
+            ("a", a, "times", ">= 1"),
+            ("b", b, "", "<= 2"),
+            ("c", c, "s", "<= 9"),
+            ("d", a, "times", ""),
+        ]
+        return {"m": rows}
+
+    kept = table(1.0, 1.0)
+    assert got_slower(table(0.9, 1.1, c=99.0), kept) == []  # seconds say more about the machine
+    assert got_slower(table(0.8, 0.5), kept) == ["m: a: 0.8, kept 1 (25 % slower)"]
+    assert got_slower(table(3.0, 1.2), kept) == ["m: b: 1.2, kept 1 (20 % slower)"]
+    assert got_slower({"new": table(0.1, 9.0)["m"]}, kept) == []
+
+
+def test_a_kept_table_is_read_as_it_was_written(tmp_path, monkeypatch):
+    import benchmarks
+
+    monkeypatch.setattr(benchmarks, "KEPT", tmp_path / "kept.json")
+    first, second = [("a", 1.23456, "times", "<= 2"), ("b", 3.0, "s", "")], [("c", 0.5, "GiB", "")]
+    benchmarks.keep({"m": first})
+    benchmarks.keep({"n": second})
+    assert benchmarks.read_kept() == {"m": [("a", 1.235, "times", "<= 2")], "n": second}
+
+
+def test_the_page_of_speed_holds_the_kept_table(monkeypatch):
+    import benchmarks
+    from benchmarks.__main__ import SPEED
+
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "scripts"))
+    import performance
+
+    kept, page = benchmarks.read_kept(), performance.PAGE.read_text("utf-8")
+    assert set(kept) == set(SPEED)
+    assert all(f"<!-- {module}: begin -->" in page for module in SPEED)
+    assert performance.fill(page, kept) == page
+    changed = {module: [(name, 77.0, *rest) for name, _, *rest in rows] for module, rows in kept.items()}
+    assert performance.fill(page, changed).count("| 77") == sum(
+        performance.module_table(rows).count("| 77") for rows in changed.values()
+    )

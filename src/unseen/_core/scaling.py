@@ -105,7 +105,7 @@ class LinearScores:
         rows = scale_rows(X, self.normalize)
         if self.basis is not None:
             rows = rows @ self.basis.astype(rows.dtype, copy=False)
-        rows = np.column_stack([rows, np.ones(len(rows))]).astype(self.dtype, copy=False)
+        rows = np.column_stack([rows, np.ones(len(rows), rows.dtype)]).astype(self.dtype, copy=False)
         if not self.memory or len(self.memory[0]) < len(rows):
             self.memory = [np.empty((len(rows), len(table)), self.dtype) for table in self.tables]
         return [
