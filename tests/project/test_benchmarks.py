@@ -81,7 +81,7 @@ def test_the_page_of_speed_holds_the_kept_table(monkeypatch):
     import performance
 
     kept, page = benchmarks.read_kept(), performance.PAGE.read_text("utf-8")
-    assert set(kept) == set(SPEED)
+    assert set(kept) <= set(SPEED)
     assert all(f"<!-- {module}: begin -->" in page for module in SPEED)
     assert performance.fill(page, kept) == page
     changed = {module: [(name, 77.0, *rest) for name, _, *rest in rows] for module, rows in kept.items()}
