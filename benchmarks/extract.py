@@ -30,7 +30,7 @@ def run(small: bool = False) -> list[Row]:
         resnet = DATA.parent / "models" / "resnet50.onnx"
         if resnet.is_file() and not small:
             rows += _compare("ResNet-50", resnet, files, folder, small)
-        rows += _memory(folder / "vit.onnx", files, folder, 64 if small else 480)
+        rows += _memory(folder / "vit.onnx", files, folder, 64 if small else 160)
     return rows
 
 
@@ -38,7 +38,7 @@ def _compare(name: str, model: Path, files: list[Path], folder: Path, small: boo
     backbone = Backbone(model)
     tensors = np.concatenate([backbone.preprocessing(path) for path in files[:BATCH]])
     backbone(tensors)  # warm-up
-    n, turns = (64, 1) if small else (192, 5)
+    n, turns = (64, 1) if small else (192, 3)
     # The two take turns, so that other work on the machine slows both.
     seconds = [(_bare(backbone, tensors, n), _whole(backbone, files, folder, n)) for _ in range(turns)]
     bare, whole = (n / statistics.median(side) for side in zip(*seconds))
