@@ -132,6 +132,26 @@ def test_logistic_regression_with_text_prototypes_is_calibrated():
     assert not hasattr(search, "coef_")
 
 
+class Votes(ClassifierMixin, BaseEstimator):
+    """Whole numbers as scores, as voting gives them."""
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(X.shape[1])
+        return self
+
+    def similarity(self, X):
+        return np.rint(10 * X).astype(int)
+
+
+def test_gamma_is_not_rounded_where_scores_are_whole_numbers():
+    y = np.repeat(np.arange(6), 20)
+    X = np.random.default_rng(0).normal(size=(120, 8)) + 2 * np.eye(8)[y]
+    search = GZSLClassifierCV(Votes(), {}).fit(X, y)
+    subtracted = search.estimator_.similarity(X) - search.similarity(X)
+    assert search.gamma_ % 1 > 0
+    assert_allclose(subtracted, np.broadcast_to(search.gamma_ * search.seen_, X.shape))
+
+
 # ---- leakage ------------------------------------------------------------------------------------------
 
 

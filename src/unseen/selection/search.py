@@ -527,9 +527,9 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def similarity(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""
         check_is_fitted(self, "gamma_")
-        scores = np.array(class_scores(self.estimator_, X))
-        scores -= np.where(self.seen_, self.gamma_, 0).astype(scores.dtype)
-        return scores
+        scores = class_scores(self.estimator_, X)
+        bias = np.where(self.seen_, self.gamma_, 0)
+        return np.asarray(np.subtract(scores, bias, dtype=np.result_type(scores, np.float32)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""
