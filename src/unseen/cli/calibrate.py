@@ -69,7 +69,7 @@ def command(
     By default gamma maximizes the harmonic mean of the accuracies on seen and on unseen samples. --min-seen,
     --min-unseen and --unseen-share choose another goal.
     """
-    from unseen.calibration import report
+    from unseen.calibration import formats
     from unseen.calibration.calibrate import apply_gamma, calibrate
     from unseen.calibration.goals import Goal
     from unseen.calibration.scores import read_more_scores, read_scores
@@ -86,12 +86,14 @@ def command(
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
-        content = report.as_json(result) | ({"applied": report.application_json(applied)} if applied else {})
+        content = formats.as_json(result)
+        if applied:
+            content["applied"] = formats.application_json(applied)
         click.echo(json.dumps(content, indent=2))
     else:
-        click.echo(report.as_table(result))
+        click.echo(formats.as_table(result))
         if applied:
-            click.echo("\n" + report.application_table(applied))
+            click.echo("\n" + formats.application_table(applied))
     if plot:
         _draw(result.by_weights[weights], plot, file.name)
     if applied and out:
