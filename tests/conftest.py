@@ -28,9 +28,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of a file in one worker, so that what they share is made once."""
+    """Run the tests of a file in one worker, so that what they share is made once; slow ones in any."""
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
+        if not any(item.get_closest_marker(name) for name in ("xdist_group", "slow")):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
