@@ -149,7 +149,7 @@ def test_streams_that_cannot_be_used():
     X, y, S = problem(n=6)
     with pytest.raises(UnseenError, match="no block of samples"):
         LinearVS(S).fit(iter([]))
-    with pytest.raises(UnseenError, match="different normalize"):
+    with pytest.raises(UnseenError, match="Different values of normalize"):
         list(LinearVS(S).fit_path(cut(X, y), None, [{"normalize": None}, {"normalize": "l2"}]))
     with pytest.raises(UnseenError, match="y names class 9"):
         LinearVS(S).partial_fit(X, np.full(len(y), 9))
