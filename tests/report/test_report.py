@@ -151,7 +151,7 @@ def test_a_tie_is_called_a_tie(tmp_path):
     tied = {row["name"] for group in part["tables"][1]["groups"] for row in group if row["tied"]}
     assert tied == {"SAE"}
     first = write_report(folder).read_text("utf-8").split('class="answer"')[1].split("</p>")[0]
-    assert "SAE cannot be told from it" in " ".join(first.split())
+    assert "SAE cannot be distinguished from it" in " ".join(first.split())
     assert "is the best of" not in first
 
 

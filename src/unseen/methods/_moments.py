@@ -78,7 +78,7 @@ class Moments:
             if X.dtype != np.float64 or not X.flags.c_contiguous:
                 if len(buffer) < len(X) or buffer.shape[1:] != X.shape[1:]:
                     buffer = np.empty(X.shape)
-                # into the same memory again: to get it anew takes longer than to copy
+                # into the same memory again: allocating it again is slower than copying
                 buffer[: len(X)] = X
                 X = buffer[: len(X)]
             count += np.bincount(y, weight, minlength=n_classes)
@@ -96,7 +96,7 @@ class Moments:
     def from_dask(cls, X: Any, y: Any, n_classes: int, *, gram: bool = True) -> Self:
         """Return the moments of a Dask array X (n, features) with class indices y, a Dask or NumPy array.
 
-        Each chunk is summed up where it lies, and the sums are added as a tree: only moments travel.
+        Each chunk is summed where it is, and the sums are added as a tree: only moments travel.
         """
         from dask.delayed import delayed
 
@@ -165,7 +165,7 @@ def dask_chunks(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def is_dask(array: Any) -> bool:
-    """Tell a Dask array without importing Dask."""
+    """Return whether this is a Dask array, without importing Dask."""
     return type(array).__module__.startswith("dask.") and hasattr(array, "to_delayed")
 
 
@@ -199,7 +199,7 @@ class Spectrum:
 
 
 def _positive(values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leave out the eigenvalues that rounding cannot tell from zero."""
+    """Leave out the eigenvalues that rounding cannot distinguish from zero."""
     noise = len(values) * np.finfo(values.dtype).eps * max(values.max(initial=0.0), 0.0)
     keep = values > noise
     return values[keep], vectors[:, keep]

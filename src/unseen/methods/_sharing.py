@@ -100,7 +100,7 @@ def feature_spectrum(moments: Moments, spectrum: Spectrum | None) -> Spectrum:
 
 def _digest(training: Training) -> bytes:
     """Return a hash of all that moments depend on."""
-    known = hashlib.sha1(usedforsecurity=False)  # the fastest one here; no attack is feared
+    known = hashlib.sha1(usedforsecurity=False)  # the fastest one here; not used for security
     known.update(repr((training.X.shape, training.X.dtype, training.normalize, len(training.S))).encode())
     standard = training.standard
     scaling = (None, None) if standard is None else (standard.mean, standard.scale)

@@ -56,7 +56,7 @@ class Answer(TypedDict):
 
     best: str
     name: str
-    ties: list[str]  # methods that cannot be told from the best
+    ties: list[str]  # methods that cannot be distinguished from the best
     tie_names: list[str]
     h: Spread
     interval: Interval | None  # of H, over classes
@@ -203,7 +203,7 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
 
 
 def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Answer:
-    """Return the best method, those that cannot be told from it, and what calibration gained."""
+    """Return the best method, those that cannot be distinguished from it, and what calibration gained."""
 
     def harmonic(name: str, step: Calibration) -> Spread:
         return methods[name]["gzsl"][step]["H"]["per_class"]

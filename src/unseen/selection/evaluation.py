@@ -20,7 +20,7 @@ from unseen.calibration.classifier import class_scores
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
 
-Fold = tuple[IndexArray, IndexArray]  # (train, validation) indices
+FoldIndices = tuple[IndexArray, IndexArray]  # (train, validation)
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 KEPT = 2**17  # scores that are kept of a trial, a megabyte at most
 FEWEST = 32  # samples that are kept of a trial, however many classes there are
@@ -232,7 +232,7 @@ def seen_unseen_curve(
 
 
 def run_fold(
-    estimator: Any, samples: Samples, fold: Fold, params: Sequence[Params], weights: str = "per-class"
+    estimator: Any, samples: Samples, fold: FoldIndices, params: Sequence[Params], weights: str = "per-class"
 ) -> list[tuple[SeenUnseenCurve, Trial]]:
     """Fit every element of ``params`` on the fold's train part; evaluate each on the validation part."""
     train, validation = (samples.take(part) for part in fold)
@@ -251,9 +251,10 @@ def run_fold(
 def deal_parts(
     y: LabelArray, n_parts: int, groups: NDArray[Any] | None = None, random_state: int = 0
 ) -> IndexArray:
-    """Return the part of every sample: each class is dealt evenly to the parts, its only sample to none (-1).
+    """Return the part of every sample, -1 for none: each class is spread evenly over the parts.
 
-    With groups, whole groups are dealt, and a class that would lie in one part to none.
+    A class with a single sample is in no part. With groups, whole groups are spread, and a class that would
+    lie in one part is in none.
 
     >>> deal_parts(np.array([7, 7, 7, 7, 9]), 2).tolist()
     [1, 0, 0, 1, -1]
@@ -296,7 +297,7 @@ def hold_out_part(
     return trials
 
 
-def hold_out_classes(estimator: Any, samples: Samples, fold: Fold, params: Params) -> Trial:
+def hold_out_classes(estimator: Any, samples: Samples, fold: FoldIndices, params: Params) -> Trial:
     """Fit on the fold's train part; try its validation part among all classes, unseen ones included."""
     train, held = (samples.take(part) for part in fold)
     model = next(iter(fit_each(estimator, train, [params])))

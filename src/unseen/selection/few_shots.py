@@ -28,7 +28,7 @@ from unseen._core.rows import choose_rows, read_rows
 from unseen._core.scaling import scaled_products
 from unseen.base import KAPPA, ZeroShotClassifier
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
-from unseen.selection.evaluation import Fold, Params, Samples, fit_each
+from unseen.selection.evaluation import FoldIndices, Params, Samples, fit_each
 
 COUNTS = (1, 2, 5)  # samples of each class
 KAPPAS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
@@ -66,7 +66,7 @@ def choose_kappa(found: Sequence[Mapping[Case, SeenUnseenCurve]]) -> FewShots:
 
 
 def simulate_shots(
-    estimator: Any, samples: Samples, fold: Fold, params: Params, weights: str = "per-class"
+    estimator: Any, samples: Samples, fold: FoldIndices, params: Params, weights: str = "per-class"
 ) -> list[dict[Case, SeenUnseenCurve]]:
     """Fit on the train part of a fold; give each held-out class a few samples, and score all others.
 

@@ -24,7 +24,7 @@ from unseen._core.labels import LabelArray, distinct_labels
 from unseen.calibration.goals import Goal, OperatingPoint
 from unseen.datasets.splits import GZSLFolds
 from unseen.metrics import class_weights, harmonic_mean
-from unseen.selection.evaluation import Fold, Trial
+from unseen.selection.evaluation import FoldIndices, Trial
 
 SHARES = np.linspace(1, 0, 1001)  # the retentions that are compared
 NEAR = 0.02  # a harmonic mean within this share of the best one counts as equally good
@@ -112,12 +112,12 @@ def retention_at(trial: Trial, gamma: float, weights: str = "per-class") -> floa
     return float(weight[flips >= gamma].sum() / weight.sum()) if len(flips) else 0.0
 
 
-def rehearsal_folds(y: LabelArray, n_unseen: int, groups: ArrayLike | None = None) -> list[Fold]:
+def rehearsal_folds(y: LabelArray, n_unseen: int, groups: ArrayLike | None = None) -> list[FoldIndices]:
     """Return further class folds to rehearse the trade-off on, the more the fewer classes there are.
 
-    As large a share of the classes is held out as is unseen in earnest; every class has about equal turns.
-    None with 100 classes or more: the folds of the selection are enough. Only the number of unseen classes
-    counts, never their prototypes.
+    As large a share of the classes is held out as is really unseen; all classes are held out about equally
+    often. None with 100 classes or more: the folds of the selection are enough. Only the number of unseen
+    classes counts, never their prototypes.
     """
     classes = distinct_labels(y)
     n_folds = 12 if len(classes) < 40 else 6 if len(classes) < 100 else 0

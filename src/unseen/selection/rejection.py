@@ -84,7 +84,7 @@ class Rejection:
 
 
 def choose_rejection(folds: Sequence[Kept], cross_fitted: Sequence[Kept], temperature: float) -> Rejection:
-    """Return the score that tells unknown classes best, and its thresholds for the final model.
+    """Return the score that detects unknown classes best, and its thresholds for the final model.
 
     Parameters
     ----------

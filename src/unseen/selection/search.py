@@ -30,7 +30,7 @@ from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
 from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
 from unseen.selection.evaluation import (
-    Fold,
+    FoldIndices,
     Kept,
     Params,
     Samples,
@@ -139,8 +139,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         The temperature of held-out samples of seen and of held-out classes, relative to that of the seen ones
         alone; 1 with the paper's rule, which takes the temperature of the folds as it is.
     rejection_ : Rejection
-        How ``predict(X, reject=...)`` tells samples of no described class, and the AUROC that each way to
-        tell them had on the folds.
+        How ``predict(X, reject=...)`` detects samples of no described class, and the AUROC of each score on
+        the folds.
     curve_ : SeenUnseenCurve
         Mean validation curve of ``best_params_``.
     cv_results_ : dict of lists and arrays
@@ -264,7 +264,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def _run_folds(
         self,
         samples: Samples,
-        folds: Sequence[Fold],
+        folds: Sequence[FoldIndices],
         params: Sequence[Params],
         what: str = "Choosing parameters",
     ) -> list[list[tuple[SeenUnseenCurve, Trial]]]:
@@ -274,7 +274,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         with progress(len(folds), what, unit="folds", quiet=not self.verbose) as advance:
             for by_params in results(tasks, self.n_jobs):
                 found.append(by_params)
-                advance(1, f"{len(params)} settings each")
+                advance(1, f"{len(params)} combinations each")
         return [list(by_fold) for by_fold in zip(*found)]
 
     def _select(self, params: list[dict[str, Any]], curves: Sequence[Curves]) -> None:
@@ -474,7 +474,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Choose gamma anew for the present classes, with the retention that selection has chosen.
+        """Choose gamma again for the present classes, with the retention that selection has chosen.
 
         Parameters
         ----------
@@ -600,7 +600,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         return familiar
 
     def _rejects(self, reject: float = 0.0) -> Rejection:
-        """Return how unknown classes are told; refuse a share that makes no sense."""
+        """Return how unknown classes are detected; refuse a share that makes no sense."""
         if self.rejection_ is None:
             raise UnseenError("This model file is older than rejection. Fit the model again.")
         if np.isin(UNKNOWN, self.classes_.astype(str)):
@@ -621,7 +621,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Add unseen classes by their descriptions, and a few samples if there are any, without training.
 
         The parameters are those of ``ZeroShotClassifier.add_classes``; ``kappa`` is ``kappa_`` by default.
-        gamma stays; ``recalibrate`` chooses it anew for the larger set of classes.
+        gamma stays; ``recalibrate`` chooses it again for the larger set of classes.
         """
         check_is_fitted(self, "gamma_")
         before = len(self.classes_)
@@ -698,10 +698,10 @@ def _grid(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
     return list(ParameterGrid(param_grid))
 
 
-def _folds(cv: Any, samples: Samples) -> Iterator[Fold]:
+def _folds(cv: Any, samples: Samples) -> Iterator[FoldIndices]:
     """Yield (train, validation) index arrays, each with seen and held-out classes in validation."""
     cv, y = GZSLFolds() if cv is None else cv, samples.y
-    pairs: Iterable[Fold] = cv.split(samples.X, y, samples.groups) if hasattr(cv, "split") else cv
+    pairs: Iterable[FoldIndices] = cv.split(samples.X, y, samples.groups) if hasattr(cv, "split") else cv
     for number, (train, validation) in enumerate(pairs):
         seen = np.isin(y[validation], y[train])
         for part, name in ((seen, "classes that are in train"), (~seen, "classes that are not in train")):

@@ -39,7 +39,7 @@ from scipy.optimize import brentq
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.labels import LabelArray, distinct_labels
 from unseen.datasets.splits import GZSLFolds
-from unseen.selection.evaluation import Fold, Kept
+from unseen.selection.evaluation import FoldIndices, Kept
 
 WIDEST = 12.0  # natural logarithms between the spread of the scores and the temperature, at most
 WIDEST_RATIO = 1.5  # natural logarithms between the temperatures of the two kinds of answers, at most
@@ -168,7 +168,7 @@ def fit_temperature(held_out: Sequence[Kept]) -> float:
     return float(spread * np.exp(brentq(overconfidence, -WIDEST, WIDEST, xtol=1e-9)))
 
 
-def dress_rehearsals(y: LabelArray, groups: ArrayLike | None = None) -> list[Fold]:
+def dress_rehearsals(y: LabelArray, groups: ArrayLike | None = None) -> list[FoldIndices]:
     """Return class folds that hold out another tenth of the classes each; none with fewer than 100 classes.
 
     >>> folds = dress_rehearsals(np.repeat(np.arange(120), 5))
