@@ -44,6 +44,31 @@ def test_pooled_calibration_errors_are_those_of_all_samples_together():
     assert pooled(rows, "seen", "after") == pytest.approx(reliability(sure, right).ece)
 
 
+def test_the_limit_of_regret_knows_all_choices_of_unseen_classes_but_its_own():
+    from benchmarks.regret import COARSE, FEWEST, informed
+
+    def row(seed, cliff):
+        """H on test falls with the distance from a retention of 0.7."""
+        h = 60 - 100 * np.abs(COARSE - 0.7)
+        unseen = np.where(cliff >= COARSE, 80.0, 0.0)  # nothing is won before so much is given up
+        return {
+            "group": "g",
+            "method": "m",
+            "seed": seed,
+            "alone": 90.0,
+            "best": 60.0,
+            "h_at": h,
+            "unseen_at": unseen,
+        }
+
+    rows = [row(seed, 0.5) for seed in range(FEWEST)]
+    assert informed(rows[0], rows) is None  # four others
+    asked = row(FEWEST, 0.9)
+    loss = informed(asked, [*rows, asked])
+    assert loss == informed({**asked, "unseen_at": rows[0]["unseen_at"]}, [*rows, asked])
+    assert 20 <= loss <= 23  # the others' best retention is 0.5, with a plateau below
+
+
 def test_what_got_slower_is_named():
     from benchmarks import got_slower
 
