@@ -52,4 +52,8 @@ if __name__ == "__main__":
     parser.add_argument("--small", action="store_true", help="reduced sizes, directions only")
     parser.add_argument("--keep", action="store_true", help="keep the table of this run")
     options = parser.parse_args()
+    if unknown := sorted({*options.modules} - {*SPEED, *ACCURACY}):
+        parser.error(
+            f"there is no benchmark {unknown[0]!r}, expected some of {', '.join((*SPEED, *ACCURACY))}"
+        )
     main(options.modules or (*SPEED, *(ACCURACY if options.small else ())), options.small, options.keep)
