@@ -137,6 +137,13 @@ def test_dress_rehearsals_give_answers_of_each_kind_their_temperature():
     assert choose_temperature(folds, crossed).factor == 1
 
 
+def test_trials_without_a_sample_of_one_kind_do_no_harm():
+    alone = of_kind(harder(1), True)
+    assert choose_temperature([alone], [harder(2)], [alone]).factor == 1
+    found = choose_temperature([harder(1), alone], [harder(2)], [harder(3)])
+    assert np.isfinite([found.value, found.factor]).all() and found.factor != 1
+
+
 def test_a_dress_rehearsal_holds_out_a_tenth_of_many_classes():
     y = np.repeat(np.arange(120), 5)
     turns = [np.setdiff1d(y, y[train]) for train, _ in dress_rehearsals(y)]

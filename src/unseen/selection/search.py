@@ -386,6 +386,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             kept.calibrated(gamma_at_retention(trial, self.retention_, self.weights))
             for trial in self.held_out_.dressed
             for kept in trial.kept
+            if kept.of_seen.any()
         ]
 
     def _held_out_samples(self) -> list[Kept]:

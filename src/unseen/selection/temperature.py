@@ -75,7 +75,8 @@ def choose_temperature(
     if not cross_fitted:
         return Temperature(fit_temperature(folds))
     held_out = [in_units(kept) for kept in [*folds, *dressed]]
-    factor = fit_factor(held_out) if dressed else 1.0
+    both_kinds = [kept for kept in held_out if 0 < kept.of_seen.sum() < len(kept.y)]
+    factor = fit_factor(both_kinds) if dressed and both_kinds else 1.0
     ratio = fit_temperature([divide_unseen(kept, factor) for kept in held_out])
     return carry_temperature(ratio, cross_fitted, factor)
 
@@ -98,7 +99,8 @@ def answer_factors(scores: FloatArray, seen: BoolArray, factor: float) -> FloatA
     array([[1. ],
            [0.8]])
     """
-    return np.where(seen, 1.0, factor)[scores.argmax(axis=1), None]
+    factors = np.where(seen, 1.0, factor).astype(scores.dtype)  # (classes,)
+    return factors[scores.argmax(axis=1), None]
 
 
 def divide_unseen(kept: Kept, factor: float) -> Kept:
