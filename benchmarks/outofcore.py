@@ -1,10 +1,10 @@
 """Features on disk, several times the memory allowed: paths and calibrated evaluation in blocks.
 
 A file of 10^6 x 2048 float32 (8 GB) is made in the temporary folder and removed afterwards. A process of its
-own fits twelve settings of linear-vs, linear-sv and LDA on the samples of seen classes, and evaluates one
-model of each, calibrated, on all samples. Its time is compared with that of the matrix products it cannot do
-without, on blocks that are in memory: X'X in float64 for linear-vs and LDA (the moments are exact to 1e-10,
-which float32 products are not), and X times coef in float32 for each evaluation.
+own fits twelve combinations of parameters of linear-vs, linear-sv and LDA on the samples of seen classes, and
+evaluates one model of each, calibrated, on all samples. Its time is compared with that of the matrix products
+it cannot do without, on blocks that are in memory: X'X in float64 for linear-vs and LDA (the moments are
+exact to 1e-10, which float32 products are not), and X times coef in float32 for each evaluation.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ def run(small: bool = False) -> list[Row]:
 
 
 def make_file(folder: Path, n: int, features: int) -> None:
-    """Write X.npy and y.npy: every class a centre that its attributes describe, plus noise."""
+    """Write X.npy and y.npy: every class a center that its attributes describe, plus noise."""
     rng = np.random.default_rng(0)
     S, y = prototypes(), rng.integers(0, CLASSES, n)
-    centres = (0.05 * S @ rng.normal(size=(ATTRIBUTES, features)) / 10).astype(np.float32)
+    centers = (0.05 * S @ rng.normal(size=(ATTRIBUTES, features)) / 10).astype(np.float32)
     np.save(folder / "y.npy", y)
     X = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=np.float32, shape=(n, features))
     for block in row_blocks(n):
         rows = rng.standard_normal((block.stop - block.start, features), dtype=np.float32)
-        rows += centres[y[block]]
+        rows += centers[y[block]]
         X[block] = rows
     X.flush()
 

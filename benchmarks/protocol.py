@@ -58,7 +58,7 @@ def run(small: bool = False) -> list[Row]:
 
 def _measure(experiment: Experiment, method: str, seed: int) -> tuple[float, float]:
     """Return the processor time of one run, and its ratio to the work."""
-    speed = sgemm_speed()  # anew each time: the machine may change its mind
+    speed = sgemm_speed()  # each time, because the speed of the machine may change
     with counted_visits() as visits:
         seconds = evaluate_run(experiment, method, seed)["seconds"]["cpu"]
     return seconds, seconds * speed / work(experiment, method, sum(visits))

@@ -120,7 +120,7 @@ def informed(row: dict[str, Any], rows: list[dict[str, Any]]) -> float | None:
 
 
 def covered(row: dict[str, Any], k: int) -> bool:
-    """Tell whether the truth lies in the card's interval: 0 unseen, 1 seen, 2 H."""
+    """Return whether the truth lies in the card's interval: 0 unseen, 1 seen, 2 H."""
     _, low, high = row["expected"][k]
     return bool(low <= row["truth"][k] <= high)
 

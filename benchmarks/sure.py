@@ -1,4 +1,4 @@
-"""How sure and how right answers are on test, and how well samples of no described class are told.
+"""How sure and how right answers are on test, and how well samples of no described class are detected.
 
 Every case is one fit on a data set with its own choice of unseen classes. Temperature, score and thresholds
 come from held-out training samples; test samples only measure. For unknown classes half of the unseen classes
@@ -49,7 +49,7 @@ def all_cases() -> Iterator[Case]:
 
 
 def measure(case: Case, method: str) -> dict[str, Any]:
-    """Return calibration errors before and after, and how well unknown classes are told."""
+    """Return calibration errors before and after, and how well unknown classes are detected."""
     data = case.load()
     split = make_split(data, random_state=case.seed or 0)
     model = GZSLClassifierCV(make_method(method, data.prototypes, 0), cv=split.cv())
