@@ -25,7 +25,9 @@ from unseen.models.io import save
 from unseen.selection.evaluation import Kept
 from unseen.selection.temperature import (
     WIDEST_RATIO,
+    below_best,
     choose_temperature,
+    confidence,
     divide_unseen,
     dress_rehearsals,
     fit_factor,
@@ -70,11 +72,21 @@ def test_answers_are_as_sure_as_they_are_right():
     assert weight[kept.of_seen].sum() == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("y", [0, 1])
-def test_answers_that_are_always_or_never_right_have_an_end_of_the_range(y):
-    kept = Kept(np.tile([1.0, 0.0], (5, 1)), np.full(5, y), np.array([True, False]))
-    found = fit_temperature([kept])
-    assert np.isfinite(found) and ((found < 1e-3) if y == 0 else (found > 1e3))
+def test_answers_that_are_never_right_have_the_end_of_the_range():
+    kept = Kept(np.tile([1.0, 0.0], (5, 1)), np.ones(5, dtype=int), np.array([True, False]))
+    assert 1e3 < fit_temperature([kept]) < np.inf
+
+
+@pytest.mark.parametrize("n", [1, 5, 500])
+def test_answers_that_are_always_right_are_no_surer_than_their_number_shows(n):
+    kept = Kept(np.tile([1.0, 0.0], (n, 1)), np.zeros(n, dtype=int), np.array([True, False]))
+    sure = confidence(below_best(kept.scores), fit_temperature([kept]))
+    assert_allclose(sure, np.clip(1 - 1 / (2 * n), 0.5 + 1e-5, 1), atol=1e-5)  # of two classes, .5 at least
+
+
+def test_a_fold_without_samples_of_seen_classes_keeps_its_units():
+    kept = of_kind(drawn(0.5), False)
+    assert_array_equal(in_units(kept).scores, kept.scores)
 
 
 def test_equal_scores_and_excluded_classes_do_no_harm():

@@ -142,18 +142,23 @@ def overconfident(kept: Kept, temperature: float) -> float:
 def fit_temperature(held_out: Sequence[Kept]) -> float:
     """Return the temperature at which held-out samples are as sure as they are right.
 
-    Seen and unseen classes count the same. Answers that are always or never right have no such temperature:
-    the end of a wide range is returned.
+    Seen and unseen classes count the same. n answers that are all right count as right with probability
+    1 - 1 / (2 n): more than that they do not show. Answers that are right less often than a guess have no
+    such temperature: the end of a wide range is returned. Without samples it is 1.
 
     >>> scores = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> kept = Kept(scores, np.array([0, 0, 0, 0]), np.array([True, False]))  # right 3 times of 4
     >>> round(1 / fit_temperature([kept]), 3)  # log(3 / 1)
     1.099
     """
+    held_out = [kept for kept in held_out if len(kept.y)]
+    if not held_out:
+        return 1.0
     parts = [(below_best(kept.scores), kind_weights(kept.of_seen)) for kept in held_out]
     right = np.mean(
         [kind_weights(kept.of_seen) @ (kept.scores.argmax(axis=1) == kept.y) for kept in held_out]
     )
+    right = min(float(right), 1 - 0.5 / sum(len(kept.y) for kept in held_out))
     spread = float(np.mean([-below[np.isfinite(below)].mean() for below, _ in parts]))
     if not spread > 0:  # all scores are equal
         return 1.0
