@@ -137,6 +137,24 @@ def solve_path(
     return solutions
 
 
+def halves(start: int, stop: int, size: int) -> Iterator[tuple[slice, slice | None]]:
+    """Yield (part, None) for parts of a block in order, and (second half, first half) in between.
+
+    A nested function that calls itself would be a cycle, and keep the features until garbage is collected.
+
+    >>> [(part.start, before and before.start) for part, before in halves(0, 4, 2)]
+    [(0, None), (2, 0), (2, None)]
+    """
+    parts = -(-(stop - start) // size)
+    if parts == 1:
+        yield slice(start, stop), None
+        return
+    middle = start + parts // 2 * size
+    yield from halves(start, middle, size)
+    yield slice(middle, stop), slice(start, middle)
+    yield from halves(middle, stop, size)
+
+
 class Stack:
     """Models that differ in alpha alone and are trained together, as rows of the same matrix products."""
 
@@ -253,22 +271,12 @@ class Stack:
         np.matmul(X, rows_of(self.C), out=rows_of(F))
         products = self._products(block.start, X)  # (block, block)
         size = min(PART, max(1, len(self.problem.y) // 8))
-
-        def visit(start: int, stop: int) -> None:
-            """Move some samples. What the first half moves changes the scores of the second."""
-            parts = -(-(stop - start) // size)
-            if parts == 1:
-                part = slice(start, stop)
-                self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
-                return
-            middle = start + parts // 2 * size
-            visit(start, middle)
-            crossed = products[middle:stop, start:middle]
-            subtract_product(rows_of(F[middle:stop]), crossed, rows_of(moved[start:middle]))
-            visit(middle, stop)
-
         with self.threads.limit(limits=1):  # these products are too small to share
-            visit(0, len(y))
+            for part, before in halves(0, len(y), size):
+                if before is None:
+                    self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
+                else:  # what was moved before changes these scores
+                    subtract_product(rows_of(F[part]), products[part, before], rows_of(moved[before]))
         subtract_product(rows_of(self.C), X.T, rows_of(moved))
         release_pages(self.b)
 
