@@ -1,6 +1,6 @@
 """Run the speed benchmarks, print one table each, then what got slower since the kept table.
 
-All of them take about 20 minutes on two cores; names of modules choose some. ``--keep`` keeps the table
+All of them take about 25 minutes on two cores; names of modules choose some. ``--keep`` keeps the table
 of this run, from which ``python docs/scripts/performance.py`` writes docs/performance.md. ``--small`` takes
 reduced sizes, adds the benchmarks of accuracy and only asks for the right direction, never for a time: it
 ends with exit code 1 when something that should be faster is slower.
