@@ -202,7 +202,7 @@ def test_the_next_mirror_is_asked_where_one_fails(server, home):
     ("name", "parts", "options", "message"),
     [
         ("xlsa", [], {}, "no archive 'xlsa'.*Did you mean 'xlsa17'"),
-        ("xlsa17", ["CAB"], {}, "no data set 'CAB'.*Did you mean 'CUB'"),
+        ("xlsa17", ["CAB"], {}, "Got the data set 'CAB', but expected one of CUB.*Did you mean 'CUB'"),
         (
             "xlsa17",
             [],

@@ -167,7 +167,9 @@ def _choose_parts(archive: Archive, parts: Sequence[str]) -> tuple[str, ...]:
     for part in parts:
         if part.upper() not in archive.parts:
             near = did_you_mean(part.upper(), archive.parts)
-            raise UnseenError(f"There is no data set {part!r}, only {', '.join(archive.parts)}.{near}")
+            raise UnseenError(
+                f"Got the data set {part!r}, but expected one of {', '.join(archive.parts)}.{near}"
+            )
     return tuple(dict.fromkeys(part.upper() for part in parts)) or archive.parts
 
 
