@@ -19,6 +19,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -237,12 +238,24 @@ class Store:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version > _VERSION:
             raise UnseenError(f"{self.path} was written by a newer unseen (format {version}). Update unseen.")
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._write_ahead()
         self._connection.execute("PRAGMA synchronous = FULL")  # a stored run survives a power cut too
         if version < _VERSION:
             self._connection.executescript(
                 f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = {_VERSION};COMMIT;"
             )
+
+    def _write_ahead(self) -> None:
+        """Let readers and a writer work at once. SQLite does not wait for others that ask for the same."""
+        until = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
 
     def _write(self, *statements: tuple[str, Iterable[object]]) -> None:
         """Run statements as one transaction."""
