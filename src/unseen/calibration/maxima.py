@@ -41,9 +41,15 @@ class ScoreMaxima:
     def from_scores(cls, scores: ArrayLike, seen: ArrayLike) -> Self:
         """Reduce scores (n_samples, n_classes) with the mask of seen classes (n_classes,)."""
         checked, mask = _check_scores(scores, seen)
-        best_seen, argmax_seen = _best(checked, np.flatnonzero(mask))
-        best_unseen, argmax_unseen = _best(checked, np.flatnonzero(~mask))
-        return cls(best_seen, best_unseen, argmax_seen, argmax_unseen)
+        # the best class of all is that of the larger side, except where it belongs to the smaller one
+        fewer = mask if 2 * mask.sum() <= len(mask) else ~mask
+        best, column = _best(checked, np.arange(len(mask)))
+        best_of_fewer, column_of_fewer = _best(checked, np.flatnonzero(fewer))
+        rest = np.flatnonzero(column == column_of_fewer)
+        best[rest], column[rest] = _best(checked, np.flatnonzero(~fewer), rest)
+        if fewer is mask:
+            return cls(best_of_fewer, best, column_of_fewer, column)
+        return cls(best, best_of_fewer, column, column_of_fewer)
 
     @classmethod
     def from_parts(cls, seen_scores: FloatArray, unseen_scores: FloatArray, seen: BoolArray) -> Self:
@@ -113,18 +119,22 @@ def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolA
     return scores, seen
 
 
-def _best(scores: FloatArray, columns: IndexArray) -> tuple[FloatArray, IndexArray]:
-    """Return the largest score of every sample among some columns, and its column (-1 if excluded).
+def _best(
+    scores: FloatArray, columns: IndexArray, samples: IndexArray | None = None
+) -> tuple[FloatArray, IndexArray]:
+    """Return the largest score of all or some samples among some columns, and its column (-1 if excluded).
 
     ``scores`` holds these columns alone, or all.
     """
-    best = np.full(len(scores), -np.inf, dtype=scores.dtype)
-    position = np.zeros(len(scores), dtype=np.intp)
-    alone = scores.shape[1] == len(columns)
-    rows = max(1, len(scores) if alone else _CACHED // max(1, len(columns)))
-    for start in range(0, len(scores) if len(columns) else 0, rows):
+    n_samples = len(scores) if samples is None else len(samples)
+    best = np.full(n_samples, -np.inf, dtype=scores.dtype)
+    position = np.zeros(n_samples, dtype=np.intp)
+    alone = scores.shape[1] == len(columns) and samples is None
+    rows = max(1, n_samples if alone else _CACHED // max(1, len(columns)))
+    for start in range(0, n_samples if len(columns) else 0, rows):
         block = slice(start, start + rows)
-        part = scores[block] if alone else scores[block].take(columns, axis=1)  # (rows, columns)
+        part = scores[block] if samples is None else scores[samples[block]]
+        part = part if alone else part.take(columns, axis=1)  # (rows, columns)
         position[block] = part.argmax(axis=1)
         best[block] = part[np.arange(len(part)), position[block]]
     if np.isnan(best).any():  # argmax stops at the first NaN of a row
