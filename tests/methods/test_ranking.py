@@ -243,6 +243,80 @@ def test_a_smaller_tolerance_comes_nearer():
     assert fine.n_iter_ > rough.n_iter_
 
 
+# ---- few directions of many features -----------------------------------------------------------------------
+
+
+def many_features(noise=0.7, features=40):
+    """Samples of more features than ``few`` directions."""
+    return samples(n=600, features=features, noise=noise)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Let samples be visited in 6 directions; list the features of each epoch."""
+    features = []
+    visit_all = dual.Stack._visit_all
+
+    def noted(stack, order):
+        features.append(stack.visited.X.shape[1])
+        return visit_all(stack, order)
+
+    monkeypatch.setattr(dual, "DIRECTIONS", 6)
+    monkeypatch.setattr(dual.Stack, "_visit_all", noted)
+    return features
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-2])
+@pytest.mark.parametrize("method", METHODS)
+def test_few_directions_lead_to_the_same_minimum(method, alpha, few, monkeypatch):
+    X, y, S = many_features()
+    model = method(S, alpha=alpha, tol=1e-5, random_state=0).fit(X, y)
+    monkeypatch.setattr(dual, "DIRECTIONS", 600)
+    plain = method(S, alpha=alpha, tol=1e-5, random_state=0).fit(X, y)
+    assert few[0] == 6
+    assert few[-1] == 40  # without them
+    assert model.dual_gap_ <= 1e-5
+    if method is not ALE:  # whose weights depend on the way
+        assert_allclose(model.coef_, plain.coef_, atol=0.02 * np.abs(plain.coef_).max())
+
+
+@pytest.mark.parametrize("method", CONVEX)
+def test_the_gap_of_few_directions_is_that_of_all_features(method, few):
+    X, y, S = many_features()
+    model = method(S, alpha=1e-3, random_state=0).fit(X, y)
+    name = "devise" if method is DeViSE else "sje"
+    X, S, margins, W = scaled(method, X, y, S[:7], model)
+
+    def flat(w):
+        value, gradient = objective(name, 1e-3, X, y, S, margins, w.reshape(W.shape))
+        return value, gradient.ravel()
+
+    least = minimize(flat, np.zeros(W.size), jac=True, method="L-BFGS-B", options={"maxiter": 5000}).fun
+    at_zero, reached = flat(np.zeros(W.size))[0], flat(W.ravel())[0]
+    assert 0 < model.dual_gap_ <= model.tol
+    assert -1e-6 <= (reached - least) / at_zero <= model.dual_gap_ + 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_where_too_much_is_left_out_all_features_are_used(method, few):
+    """Noise alone has no leading directions: all features are visited, or descent finishes the training."""
+    X, y, S = many_features(noise=30.0, features=400)
+    model = method(S, alpha=1e-5, random_state=0).fit(X, y)
+    assert few[0] == 6
+    assert few[-1] == 400 or len(few) == dual.PATIENCE
+    assert model.dual_gap_ <= model.tol
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_few_directions_do_not_depend_on_how_a_path_is_cut(method, few, monkeypatch):
+    X, y, S = many_features()
+    model = method(S, tol=1e-5, random_state=0)
+    whole = list(model.fit_path(X, y, GRID))
+    monkeypatch.setattr(dual, "MEMORY", 100)
+    for one, other in zip(whole, model.fit_path(X, y, GRID), strict=True):
+        assert_allclose(one.coef_, other.coef_, atol=0.02 * np.abs(other.coef_).max())
+
+
 # ---- paths, seeds, scales ----------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from problems import linear_problem
 from unseen import ALE, ESZSL, LDA, SAE, LinearSV, LinearVS, SynC
-from unseen.methods import _moments, _sharing, ranking
+from unseen.methods import _dual, _moments, _sharing, ranking
 from unseen.methods._sharing import share_sums
 
 FEATURES = 9
@@ -106,6 +106,26 @@ def test_seeds_of_ranking_methods_share_scaled_rows_and_nothing_else(normalize, 
     for first, second in zip(alone, shared):
         assert_array_equal(first.coef_, second.coef_)
         assert_array_equal(first.intercept_, second.intercept_)
+
+
+def test_seeds_share_few_directions_to_the_bit(monkeypatch):
+    X, y, S = linear_problem(n=80, features=16)
+    monkeypatch.setattr(_dual, "DIRECTIONS", 4)
+    found = []
+    counted = lambda X, f=_dual.in_few_directions: found.append(0) or f(X)  # noqa: E731
+    monkeypatch.setattr(ranking, "in_few_directions", counted)
+    monkeypatch.setattr(_sharing, "in_few_directions", counted)
+
+    def fit_seeds():
+        return [ALE(S, random_state=seed).fit(X, y).coef_ for seed in (0, 1)]
+
+    alone = fit_seeds()
+    assert len(found) == 2
+    with share_sums("a"):
+        shared = fit_seeds()
+    assert len(found) == 3
+    for first, second in zip(alone, shared):
+        assert_array_equal(first, second)
 
 
 def test_scaled_rows_of_few_training_sets_are_kept():

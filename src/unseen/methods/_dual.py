@@ -20,6 +20,17 @@ losses, as far as D rises: there is no rate to choose, and nothing can diverge. 
 matrix product for a block of samples; within the block they follow every step through the products of its
 samples, ``X X'``.
 
+Most of an epoch is products with all features, but most of what is learned lies in few directions. Where
+features are in memory and many, samples are therefore visited as ``Z = X Q``, with an orthonormal basis Q of
+``X'X`` times random numbers. What Z leaves out, ``R = X - Z Q'``, comes back in two ways: samples of the same
+block know their exact products, and every look at the gap takes all features and leaves the exact scores
+``X C0'`` behind. With the changes of C and G since then, ::
+
+    scores = X C0' + Z Q'(C - C0)' - R R'(G - G0) K / (2 alpha n),    R R' within each block only
+
+The gap is that of all features, so the minimum is proved as before; Z only leads there. Where a gap does not
+fall from one look to the next, too much is left out, and all models go on with X.
+
 This needs few epochs where there are many features, but thousands for overlapping classes in few dimensions.
 A model that is not done after ``PATIENCE`` epochs is therefore finished by descent on the primal problem,
 which then has few variables: with ``K = L L'`` and ``V = L' A``, ::
@@ -33,7 +44,7 @@ where G has the pushes that attain the losses; they are feasible, and give
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from tempfile import TemporaryFile
 from typing import Protocol
 
@@ -51,6 +62,8 @@ PART = 16  # samples that move together: fewer converge in fewer epochs, more ar
 MEMORY = 2**28  # bytes of dual variables that are held in memory
 RANKING = 10  # epochs in which the weights of the samples follow their ranks; then they stay
 PATIENCE = 50  # epochs after which a model is finished by descent on the primal problem
+DIRECTIONS = 384  # in which samples are visited where there are at least four times as many features
+LOOK = 0.01  # gap in these directions at which a model first sees all features
 VARIABLES = 2**20  # of the primal problem, at most: L-BFGS keeps fifty times as many numbers
 SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
@@ -80,6 +93,7 @@ class Problem:
     margins: FloatArray  # (classes, classes), or (classes, 1) where all wrong classes have the same
     project: Projection
     weigh: Weights | None  # None stands for the weight 1
+    Z: FloatArray | None = None  # X in few directions (samples, directions)
 
     @property
     def in_memory(self) -> bool:
@@ -129,12 +143,29 @@ def solve_path(
 ) -> list[Solution]:
     """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs."""
     seed = rng.randint(2**31)
-    size = 4 * len(problem.y) * len(problem.margins)  # bytes of one model's dual variables
+    # bytes of one model's dual variables, and as many where features are left out
+    size = (4 if problem.Z is None else 8) * len(problem.y) * len(problem.margins)
     solutions = []
     for part in row_blocks(len(alphas), max(1, MEMORY // size)):
         # the same order of visits, so that a path does not depend on how it is cut
         solutions += Stack(problem, alphas[part]).solve(tol, max_iter, np.random.RandomState(seed))
     return solutions
+
+
+def few_directions_pay(shape: tuple[int, ...], n_columns: int) -> bool:
+    """Return whether models of so many columns, classes of all alphas, save more than the directions cost."""
+    return min(shape) >= 4 * DIRECTIONS and 3 * n_columns >= 2 * DIRECTIONS
+
+
+def in_few_directions(X: Features) -> FloatArray:
+    """Return ``Z = X Q`` (samples, directions); Q is an orthonormal basis of ``X'X`` times random numbers."""
+    blocks = list(row_blocks(X.shape[0]))
+    random = np.random.RandomState(0).standard_normal((X.shape[1], DIRECTIONS)).astype(np.float32)
+    product = np.zeros_like(random)
+    for rows in (X[block] for block in blocks):
+        product += rows.T @ (rows @ random)
+    Q, _ = np.linalg.qr(product)  # (features, directions)
+    return np.concatenate([X[block] @ Q for block in blocks])
 
 
 def halves(start: int, stop: int, size: int) -> Iterator[tuple[slice, slice | None]]:
@@ -155,17 +186,46 @@ def halves(start: int, stop: int, size: int) -> Iterator[tuple[slice, slice | No
     yield from halves(middle, stop, size)
 
 
+@dataclass
+class LeftOut:
+    """What is known of the features that Z leaves out, and when models are to see them again."""
+
+    scores: FloatArray  # X C0' + R R' G0 K / (2 alpha n) at the last look (samples, models, classes)
+    gap: FloatArray  # at the last look (models,)
+    due: FloatArray  # gap that a model meets on its way when it is time for the next look (models,)
+    products: dict[int, FloatArray] = field(default_factory=dict)  # R R' of each block, by its start
+
+    @classmethod
+    def of_new(cls, shape: tuple[int, int, int]) -> LeftOut:
+        """Return what is known of (samples, models, classes) at the start, where all scores are 0."""
+        return cls(zeros(shape), np.full(shape[1], np.inf), np.full(shape[1], LOOK))
+
+    def saw(self, models: Labels, gap: FloatArray, tol: float) -> bool:
+        """Note what a look has found; return whether a gap has not fallen since the one before."""
+        stalled = gap >= np.maximum(self.gap[models], 2 * tol)  # near tol it goes up and down
+        self.gap[models], self.due[models] = gap, gap / 10
+        return bool(stalled.any())
+
+    def keep(self, left: Labels) -> None:
+        """Forget all but these models."""
+        self.scores = np.take(self.scores, left, axis=1)
+        self.gap, self.due = self.gap[left], self.due[left]
+
+
 class Stack:
     """Models that differ in alpha alone and are trained together, as rows of the same matrix products."""
 
     def __init__(self, problem: Problem, alphas: Sequence[float]) -> None:
         n, classes = len(problem.y), len(problem.margins)
         self.problem = problem
+        self.visited = problem if problem.Z is None else replace(problem, X=problem.Z)
+        self.left_out = None if problem.Z is None else LeftOut.of_new((n, len(alphas), classes))
         self.solutions = [Solution() for _ in alphas]
         self.active = np.arange(len(alphas))
         # 2 alpha n, as far as float32 can divide by it
         self.double = np.clip([2 * n * alpha for alpha in alphas], 1e-24, 1e30).astype(np.float32)
-        self.C = np.zeros((problem.X.shape[1], len(alphas), classes), dtype=np.float32)
+        # of all features, or the change in the directions of Z since the last look
+        self.C = np.zeros((self.visited.X.shape[1], len(alphas), classes), dtype=np.float32)
         self.b = zeros((n, len(alphas), classes))
         self.w = np.ones((n, len(alphas), 1), dtype=np.float32)
         self.n_blocks = len(range(0, n, BLOCK))
@@ -197,21 +257,36 @@ class Stack:
             passed = self._visit_all(rng.permutation(self.n_blocks))
             self.epoch += 1
             # gaps that were met on the way belong to models that have moved since: look again
-            slow = self.epoch == PATIENCE < max_iter and self.C[:, 0].size <= VARIABLES
-            near = np.flatnonzero((passed <= tol) | slow | (self.epoch == max_iter))
+            slow = self.epoch == PATIENCE < max_iter and self._n_variables() <= VARIABLES
+            due = tol if self.left_out is None else np.maximum(self.left_out.due, tol)
+            near = np.flatnonzero((passed <= due) | slow | (self.epoch == max_iter))
             if len(near):
                 A = self._weights(near)
                 gap = self._gap(near, A)
+                stalled = self.left_out is not None and self.left_out.saw(near, gap, tol)
                 for i in np.flatnonzero(gap > tol) if slow else ():
                     gap[i] = self._descend(near[i], A[:, i], tol, max_iter)
                 done = (gap <= tol) | (self.epoch == max_iter)
                 self._finish(near[done], A[:, done], gap[done])
+                if len(self.active) and (stalled or self.epoch >= PATIENCE):
+                    self._visit_all_features()
         return self.solutions
+
+    def _n_variables(self) -> int:
+        """Return the number of entries of one model's A."""
+        return self.problem.X.shape[1] * self.C.shape[2]
+
+    def _visit_all_features(self) -> None:
+        """Go on with X instead of Z, if that has not been done yet."""
+        if self.left_out is None:
+            return
+        self.visited, self.left_out = self.problem, None
+        self.C = self.problem.mix(self._weights(np.arange(len(self.active))))
 
     def _visit_all(self, order: NDArray[np.intp]) -> FloatArray:
         """Visit every sample once; return the gap of each model, as it was met on the way."""
         sums = np.zeros((2, len(self.active)))  # of loss and gap
-        for block, X in self.problem.blocks(order):
+        for block, X in self.visited.blocks(order):
             self._visit(block, X, sums)
         loss, gap = sums / len(self.problem.y)
         for i, value in zip(self.active, loss):
@@ -220,21 +295,29 @@ class Stack:
 
     def _weights(self, models: Labels) -> FloatArray:
         """Return ``A' = -X' G / (2 alpha n)`` of some models (features, models, classes)."""
-        A = np.zeros((len(self.C), len(models), self.C.shape[2]), dtype=np.float32)
+        A = np.zeros((self.problem.X.shape[1], len(models), self.C.shape[2]), dtype=np.float32)
         for block, X in self.problem.blocks(range(self.n_blocks)):
-            G = complete(self.b[block][:, models], self.problem.y[block])
-            G /= self.double[models][:, None]
-            subtract_product(rows_of(A), X.T, rows_of(G))
+            subtract_product(rows_of(A), X.T, rows_of(self._pushes(block, models)))
         return A
+
+    def _pushes(self, block: slice, models: Labels) -> FloatArray:
+        """Return ``G / (2 alpha n)`` of some models (block, models, classes)."""
+        G = complete(np.take(self.b[block], models, axis=1), self.problem.y[block])
+        G /= self.double[models][:, None]
+        return G
 
     def _gap(self, models: Labels, A: FloatArray) -> FloatArray:
         """Return (P - D) / P(0) of some models with the weights A."""
         problem = self.problem
-        C = self.C[:, models] = problem.mix(A)  # without what rounding has added up
+        C = problem.mix(A)
+        self.C[:, models] = C if self.left_out is None else 0  # without what rounding has added up
         gap = np.zeros(len(models))
         for block, X in problem.blocks(range(self.n_blocks)):
             b = self.b[block][:, models]
-            v = problem.violations((X @ rows_of(C)).reshape(b.shape), problem.y[block])
+            F = (X @ rows_of(C)).reshape(b.shape)
+            if self.left_out is not None:
+                self.left_out.scores[block][:, models] = F + self._left_out_scores(block, models)
+            v = problem.violations(F, problem.y[block])
             d, _ = problem.push(v, self.w[block][:, models])
             d -= b
             v -= b
@@ -262,6 +345,8 @@ class Stack:
         self.active, self.double = self.active[left], self.double[left]
         # contiguous, unlike what an index would give, so that products can change them in place
         self.C, self.b, self.w = (np.take(array, left, axis=1) for array in (self.C, self.b, self.w))
+        if self.left_out is not None:
+            self.left_out.keep(left)
         self._new_buffers()
 
     def _visit(self, block: slice, X: FloatArray, sums: FloatArray) -> None:
@@ -269,7 +354,11 @@ class Stack:
         y, b, w = self.problem.y[block], self.b[block], self.w[block]
         F, moved = self.buffers[:, : len(y)]  # (block, models, classes)
         np.matmul(X, rows_of(self.C), out=rows_of(F))
-        products = self._products(block.start, X)  # (block, block)
+        products = self._products(block, X)  # (block, block)
+        if self.left_out is not None and self.epoch:  # at first there is nothing to leave out
+            F += self.left_out.scores[block]
+            F -= self._left_out_scores(block, np.arange(len(self.active)))
+            release_pages(self.left_out.scores)
         size = min(PART, max(1, len(self.problem.y) // 8))
         with self.threads.limit(limits=1):  # these products are too small to share
             for part, before in halves(0, len(y), size):
@@ -280,14 +369,24 @@ class Stack:
         subtract_product(rows_of(self.C), X.T, rows_of(moved))
         release_pages(self.b)
 
-    def _products(self, start: int, X: FloatArray) -> FloatArray:
-        """Return ``X X'`` of a block, kept from the first epoch unless memory is dear."""
-        if start in self.products:
-            return self.products[start]
+    def _products(self, block: slice, X: FloatArray) -> FloatArray:
+        """Return ``X X'`` of a block with all features, kept from the first epoch unless memory is dear."""
+        if block.start in self.products:
+            return self.products[block.start]
         products = X @ X.T
+        if self.left_out is not None:
+            X = self.problem.X[block]
+            products, in_directions = X @ X.T, products
+            self.left_out.products[block.start] = products - in_directions
         if self.problem.in_memory:
-            self.products[start] = products
+            self.products[block.start] = products
         return products
+
+    def _left_out_scores(self, block: slice, models: Labels) -> FloatArray:
+        """Return ``R R' G K / (2 alpha n)`` of some models (block, models, classes)."""
+        assert self.left_out is not None
+        GK = self.problem.mix(self._pushes(block, models))
+        return (self.left_out.products[block.start] @ rows_of(GK)).reshape(GK.shape)
 
     def _move(
         self,

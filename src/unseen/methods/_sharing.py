@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from unseen._core.blocks import FloatArray
 from unseen._core.training import Training
+from unseen.methods._dual import in_few_directions
 from unseen.methods._moments import Moments, Spectrum
 
 _MOST = 6  # training sets of an experiment: three folds, two parts, and all
@@ -25,6 +27,11 @@ class ScaledRows:
     X: FloatArray  # (samples, features), float32
     shift: FloatArray  # (features,)
     scale: float
+
+    @cached_property
+    def Z(self) -> FloatArray:
+        """The same in few directions (samples, directions)."""
+        return in_few_directions(self.X)
 
 
 @dataclass

@@ -14,7 +14,15 @@ from unseen._core.blocks import FloatArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError
-from unseen.methods._dual import BLOCK, Features, Labels, Problem, solve_path
+from unseen.methods._dual import (
+    BLOCK,
+    Features,
+    Labels,
+    Problem,
+    few_directions_pay,
+    in_few_directions,
+    solve_path,
+)
 from unseen.methods._sharing import ScaledRows, shared_rows
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
@@ -107,12 +115,13 @@ class RankingClassifier(ZeroShotClassifier):
         rng = check_random_state(self.random_state)
         copied = bool(4 * np.prod(training.X.shape) <= COPIED)
         order = visiting_order(len(training.y), rng, 1 if copied else RUN)
-        X, shift, scale = visited_rows(training, order, copied)
+        alphas, which = np.unique([model.alpha for model in models], return_inverse=True)
+        few = copied and few_directions_pay(training.X.shape, len(alphas) * len(margins))
+        X, Z, shift, scale = visited_rows(training, order, copied, few)
         y = training.y[order]
         smoothing = np.float32(max(self.smoothing, 1e-6))
         # P / smoothing is a problem with the smoothing 1, in units in which scores are smaller by as much
-        problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh)
-        alphas, which = np.unique([model.alpha for model in models], return_inverse=True)
+        problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh, Z)
         solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng)
         for model, solution in zip(models, [solutions[i] for i in which]):
             model.shift_ = shift
@@ -158,13 +167,20 @@ class VisitedRows:
         return X
 
 
-def visited_rows(training: Training, order: Labels, copied: bool) -> tuple[Features, FloatArray, float]:
-    """Return the features in this order, their shift and their scale; the runs of a bench scale them once."""
+def visited_rows(
+    training: Training, order: Labels, copied: bool, few: bool
+) -> tuple[Features, FloatArray | None, FloatArray, float]:
+    """Return the features in this order, the same in few directions if asked for, their shift and scale.
+
+    The runs of a bench compute them once.
+    """
     shared = shared_rows(training, lambda: scaled_rows(training)) if copied else None
     if shared is not None:
-        return shared.X[order], shared.shift, shared.scale
-    rows = VisitedRows(training, order)
-    return rows.copy() if copied else rows, rows.shift, rows.scale
+        return shared.X[order], shared.Z[order] if few else None, shared.shift, shared.scale
+    rows = VisitedRows(training, np.arange(len(order)))
+    Z = in_few_directions(rows)[order] if few else None
+    rows.order = order
+    return rows.copy() if copied else rows, Z, rows.shift, rows.scale
 
 
 def scaled_rows(training: Training) -> ScaledRows:
