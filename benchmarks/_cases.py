@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class Case:
     split_dir: str | None = None
     seed: int | None = None  # None for the official choice
     n_unseen: int = 0
+    methods: tuple[str, ...] = ()  # measured by default; all where it is empty
 
     def load(self) -> ZeroShotDataset:
         """Return the data set, with the classes of this choice unseen."""
@@ -62,23 +63,25 @@ def measure_all(
     """Measure what the command line asks for; return the rows of the data sets that it names."""
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=out)
-    parser.add_argument("--methods", default=",".join(methods))
+    parser.add_argument("--methods", default="", help="instead of those of each case, such as lda,sync")
     parser.add_argument("--data", default="", help="only groups that contain this text")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     chosen = [case for case in cases if options.data in case.group]
-    rows = run_cases(chosen, options.methods.split(","), measure, options.out, options.jobs)
+    if options.methods:
+        chosen, methods = [replace(case, methods=()) for case in chosen], options.methods.split(",")
+    rows = run_cases(chosen, list(methods), measure, options.out, options.jobs)
     return [row for row in rows if options.data in row["group"]]
 
 
 def run_cases(
-    cases: Iterable[Case], methods: Iterable[str], measure: Measure, out: Path, jobs: int
+    cases: Iterable[Case], methods: Sequence[str], measure: Measure, out: Path, jobs: int
 ) -> list[dict[str, Any]]:
     """Measure what the file does not hold yet, one line of JSON per case and method."""
     done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     known = {(row["group"], row["seed"], row["method"]) for row in done}
-    tasks = [(c, m) for c in cases for m in methods if (c.group, c.seed, m) not in known]
+    tasks = [(c, m) for c in cases for m in c.methods or methods if (c.group, c.seed, m) not in known]
     calls = (delayed(measure)(case, method) for case, method in tasks)
     with open(out, "a", encoding="utf-8") as file:
         for row in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):

@@ -341,17 +341,51 @@ def gamma_at_retention(scores, y, seen, share):
     return points[-1][1]
 
 
-def retention_rule(folds, cross_fitted, shares):
-    """r*: the middle of the retentions whose mean H over the folds is within 2 % of the best.
+def best_retention(fold, alone, shares):
+    """The middle of the retentions whose H is within 2 % of the best; ``fold`` is (scores, y, seen)."""
+    U = np.array([unseen_accuracy(*fold, gamma_at_retention(*fold, share)) for share in shares])
+    S = shares * alone
+    H = 2 * U * S / np.maximum(U + S, 1e-300)
+    return shares[0.98 * H.max() <= H].mean()
+
+
+def retention_rule(folds, shifts, cross_fitted, shares):
+    """r*: the mean over folds of the best retention plus the shift; that without calibration if as good.
 
     ``folds`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
     """
-    S = shares * seen_accuracy(*cross_fitted, -math.inf)
-    H = np.zeros(len(shares))
-    for fold in folds:
-        U = np.array([unseen_accuracy(*fold, gamma_at_retention(*fold, share)) for share in shares])
-        H += 2 * U * S / np.maximum(U + S, 1e-300) / len(folds)
-    return shares[0.98 * H.max() <= H].mean()
+    alone = seen_accuracy(*cross_fitted, -math.inf)
+    r = np.mean([best_retention(fold, alone, shares) + shift for fold, shift in zip(folds, shifts)])
+    r = min(max(r, 0.0), 1.0)
+    before = seen_accuracy(*cross_fitted, 0.0) / alone
+
+    def expected_h(share):
+        found = []
+        for fold, shift in zip(folds, shifts):
+            U = unseen_accuracy(*fold, gamma_at_retention(*fold, min(max(share - shift, 0.0), 1.0)))
+            found.append(2 * U * share * alone / max(U + share * alone, 1e-300))
+        return np.mean(found)
+
+    return before if expected_h(before) >= 0.98 * expected_h(r) else r
+
+
+def ridge_means(S, M, wanted, alphas):
+    """Class means M regressed on descriptions S; the alpha with the least error for classes left out."""
+    scale = np.sqrt(np.mean([np.sum((s - S.mean(axis=0)) ** 2) for s in S]))
+
+    def predict(S, M, alpha, wanted):
+        s, m = S.mean(axis=0), M.mean(axis=0)
+        W = np.linalg.solve((S - s).T @ (S - s) + alpha * np.eye(S.shape[1]), (S - s).T @ (M - m))
+        return m + (wanted - s) @ W
+
+    def error(alpha):
+        left_out = [np.arange(len(S)) != k for k in range(len(S))]
+        return sum(
+            np.sum((M[k] - predict(S[kept] / scale, M[kept], alpha, S[k] / scale)) ** 2)
+            for k, kept in enumerate(left_out)
+        )
+
+    return predict(S / scale, M, min(alphas, key=error), wanted / scale)
 
 
 # ---- splits: counts of the seen test set by trying all ---------------------------------------------------

@@ -34,7 +34,7 @@ def test_the_card_states_what_held_out_samples_show(trained, rule):
     assert card.expected.seen[0] == pytest.approx(100 * seen, abs=0.01)
     share, folds = retention_at(crossed, model.gamma_), []
     for trial in model.held_out_.folds:
-        right = trial.correct(gamma_at_retention(trial, share))
+        right = trial.correct(gamma_at_retention(trial, np.clip(share - trial.shift, 0, 1)))
         unseen = [c for c in np.unique(trial.y) if not trial.seen[c]]
         folds.append(np.mean([right[trial.y == c].mean() for c in unseen]))
     assert card.expected.unseen[0] == pytest.approx(100 * np.mean(folds), abs=0.01)
@@ -133,5 +133,8 @@ def test_card_in_words(trained):
     two = replace(card, confidence={**card.confidence, "temperature": 0.25, "temperature_unseen": 0.2})
     assert "temperature 0.25, 0.2 for answers that are unseen classes (calibration error" in format_card(two)
     assert "for answers" not in text  # few classes have one temperature
+    high = replace(card, confidence={**card.confidence, "temperature": 0.25, "temperature_power": 0.5})
+    assert ", growing with the height to the power 0.5 (calibration error" in format_card(high)
+    assert "height" not in text
     none = replace(card, classes={"seen": ["a"], "unseen": []}, params={})
     assert "none yet (unseen add-class adds them)" in format_card(none)

@@ -11,7 +11,14 @@ from unseen.datasets import load
 from unseen.datasets.splits import make_split
 from unseen.selection import gamma as rule
 from unseen.selection.evaluation import Trial, deal_parts
-from unseen.selection.gamma import SHARES, gamma_at_retention, rehearsal_folds, retention_at, seen_alone
+from unseen.selection.gamma import (
+    SHARES,
+    choose_retention,
+    gamma_at_retention,
+    rehearsal_folds,
+    retention_at,
+    seen_alone,
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +52,20 @@ def literal_parts(small, search):
 def test_the_rule_equals_its_literal_formula(small):
     search = fit(small)
     parts, crossed = literal_parts(small, search)
-    share = oracle.retention_rule(parts, crossed, SHARES[::10])
+    shifts = [trial.shift for trial in search.held_out_.folds]
+    assert len(shifts) == len(parts) and np.std(shifts) > 0
+    share = oracle.retention_rule(parts, shifts, crossed, SHARES[::10])
     assert search.retention_ == pytest.approx(share, abs=0.006)  # a tenth of the retentions are compared
     gamma = oracle.gamma_at_retention(*(crossed[0].astype(float), *crossed[1:]), search.retention_)
     assert search.gamma_ == pytest.approx(gamma, rel=1e-3)
+
+
+def test_scores_stay_as_they_are_where_calibration_hardly_gains():
+    low, high = np.full(1001, 50.0), np.where(SHARES > 0.9, 10.0, 50.0)
+    assert choose_retention(low[None], 80.0, uncalibrated=0.97) == 0.97
+    assert choose_retention(high[None], 80.0, uncalibrated=0.97) == pytest.approx(0.88, abs=0.03)
+    # the unseen classes flip as much later as the shift says
+    assert choose_retention(high[None], 80.0, shifts=0.09, uncalibrated=0.97) == 0.97
 
 
 def test_without_rehearsals_the_folds_decide(small, monkeypatch):
@@ -87,7 +104,7 @@ def test_groups_are_never_divided(small, monkeypatch):
     of_seen = []
 
     def check(self, rows):
-        own = np.array([class_of[tuple(row)] in self.trained_classes for row in rows])
+        own = np.array([class_of.get(tuple(row)) in self.trained_classes for row in rows])  # not simulated
         of_seen.append(own.sum())
         assert not self.trained & set(rows[own, 0])
         return LinearSV.similarity(self, rows)

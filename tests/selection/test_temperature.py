@@ -22,18 +22,24 @@ from unseen.models.card import describe_confidence
 from unseen.models.export import export
 from unseen.models.io import load as load_model
 from unseen.models.io import save
-from unseen.selection.evaluation import Kept
+from unseen.selection.evaluation import Kept, rehearsal_candidates
 from unseen.selection.temperature import (
+    POWERS,
     WIDEST_RATIO,
+    Temperature,
     below_best,
+    choose_power,
     choose_temperature,
     confidence,
+    divide_heights,
     divide_unseen,
     dress_rehearsals,
     fit_factor,
     fit_temperature,
     in_units,
     kind_weights,
+    mean_height,
+    negative_log_likelihood,
     of_kind,
     overconfident,
 )
@@ -141,12 +147,17 @@ def test_unseen_samples_that_are_always_or_never_right_have_an_end_of_the_range(
 def test_dress_rehearsals_give_answers_of_each_kind_their_temperature():
     folds, crossed, dressed = [harder(1)], [harder(2)], [harder(3)]
     found = choose_temperature(folds, crossed, dressed)
-    held_out = [in_units(kept) for kept in (*folds, *dressed)]
+    assert found.power == choose_power([*folds, *dressed])
+    by_height = [divide_heights(kept, found.power, mean_height([kept])) for kept in (*folds, *dressed)]
+    held_out = [in_units(kept) for kept in by_height]
     assert found.factor == fit_factor(held_out) != 1
     divided = [divide_unseen(kept, found.factor) for kept in held_out]
     assert found.ratio == fit_temperature(divided)
-    assert found.value == found.ratio * fit_temperature(crossed)
-    assert choose_temperature(folds, crossed).factor == 1
+    assert found.height == mean_height(crossed)
+    alone = fit_temperature([divide_heights(kept, found.power, found.height) for kept in crossed])
+    assert found.value == found.ratio * alone
+    few = choose_temperature(folds, crossed)
+    assert (few.factor, few.power) == (1, 0)
 
 
 def test_trials_without_a_sample_of_one_kind_do_no_harm():
@@ -164,6 +175,65 @@ def test_a_dress_rehearsal_holds_out_a_tenth_of_many_classes():
     assert dress_rehearsals(y[y < 99]) == []
 
 
+# ---- the height of a sample
+
+
+def of_heights(power: float, seed: int = 0, n: int = 4000) -> Kept:
+    """Samples of very different heights, whose classes are drawn at T(x) = 0.5 (h(x) / mean h)^power."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n, 6)) * rng.uniform(0.2, 3, size=(n, 1))
+    h = scores.max(axis=1) - scores.mean(axis=1)
+    T = 0.5 * (h / h.mean()) ** power
+    y = (scores / T[:, None] + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    return Kept(scores, y, np.arange(6) < 4)
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_the_power_of_the_height_is_found(power):
+    kept = [of_heights(power, seed) for seed in range(2)]
+    assert choose_power(kept) == power
+    scaled = [Kept(1e-6 * k.scores, k.y, k.seen) for k in kept]
+    assert choose_power(scaled) == power
+
+
+def test_the_temperature_of_a_sample_is_what_the_formula_says():
+    chosen = Temperature(2.0, factor=0.8, power=0.5, height=3.0)
+    scores = np.array([[4.0, 1.0, 1.0], [0.0, 0.0, 6.0]])  # heights 2 and 4; the best class is seen, unseen
+    expected = [[2 * (2 / 3) ** 0.5], [2 * 0.8 * (4 / 3) ** 0.5]]
+    assert_allclose(chosen.of(scores, np.array([True, True, False])), expected)
+    assert chosen.of(scores.astype(np.float32), np.array([True, True, False])).dtype == np.float32
+
+
+def test_scores_divided_by_heights_need_one_temperature():
+    kept, seen = of_heights(0.5), np.arange(6) < 4
+    divided = divide_heights(kept, 0.5, mean_height([kept]))
+    T = Temperature(0.7, power=0.5, height=mean_height([kept])).of(kept.scores, seen)
+    assert_allclose(divided.scores / 0.7, kept.scores / T)
+    log_p = np.log(softmax(kept.scores / T, axis=1))[np.arange(len(kept.y)), kept.y]
+    loss = -np.mean([log_p[kept.of_seen].mean(), log_p[~kept.of_seen].mean()])
+    assert negative_log_likelihood(divided, 0.7) == pytest.approx(loss)
+
+
+def test_heights_have_the_units_of_the_scores():
+    found = choose_temperature([of_heights(0.5, 1)], [of_heights(0.5, 2)], [of_heights(0.5, 3)])
+    far = [Kept(10 * of_heights(0.5, 2).scores, of_heights(0.5, 2).y, np.arange(6) < 4)]
+    scaled = choose_temperature([of_heights(0.5, 1)], far, [of_heights(0.5, 3)])
+    assert (found.power, scaled.power) == (0.5, 0.5)
+    assert [scaled.value, scaled.height] == pytest.approx([10 * found.value, 10 * found.height], rel=1e-4)
+
+
+def test_samples_without_height_and_excluded_classes_do_no_harm():
+    chosen, seen = Temperature(1.0, power=0.5), np.array([True, False, False])
+    assert_allclose(softmax(np.zeros((1, 3)) / chosen.of(np.zeros((1, 3)), seen), axis=1), 1 / 3)
+    scores = np.array([[2.0, 0.0, -np.inf]])
+    assert_allclose(chosen.of(scores, seen), chosen.of(scores[:, :2], seen[:2]))
+    equal = Kept(np.zeros((3, 3)), np.zeros(3, dtype=int), seen)
+    assert mean_height([equal]) == mean_height([of_kind(equal, False)]) == 1.0
+
+
+# ---- many classes
+
+
 @pytest.fixture(scope="module")
 def many():
     """A model of 110 seen and 20 unseen classes, and its data."""
@@ -174,22 +244,33 @@ def many():
     return model.fit(data.X[split.train], data.y[split.train]), data, split
 
 
-def test_many_classes_have_dress_rehearsals_among_all_candidates(many):
+def test_many_classes_have_dress_rehearsals_with_as_many_unseen_candidates(many):
     model, data, _ = many
     assert len(model.held_out_.dressed) == 3
     for trial in model.held_out_.dressed:
-        assert len(trial.seen) == 130 and trial.seen.sum() == 99
-        assert not trial.seen[data.unseen].any()
-        assert not data.unseen[trial.y].any()  # no sample of an unseen class
+        assert trial.seen.sum() == 99 and (~trial.seen).sum() == data.unseen.sum() == 20
+        held_out = trial.y[~trial.seen[trial.y]]
+        assert len(np.unique(held_out)) == 11  # the other nine are unseen classes, and have no sample
     assert model.temperature_factor_ != 1
-    p, scores = model.predict_proba(data.X), model.similarity(data.X)
-    T = np.where(model.seen_[scores.argmax(axis=1)], 1.0, model.temperature_factor_) * model.temperature_
-    assert_allclose(p, softmax(scores / T[:, None], axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5])
+def test_probabilities_of_many_classes_are_what_the_formula_says(many, power):
+    model, data, _ = many
+    model = copy.copy(model)
+    model.temperature_power_ = power
+    p, f = model.predict_proba(data.X), model.similarity(data.X)
+    T = np.where(model.seen_[f.argmax(axis=1)], 1.0, model.temperature_factor_) * model.temperature_
+    T *= ((f.max(axis=1) - f.mean(axis=1)) / model.temperature_height_) ** power
+    assert_allclose(p, softmax(f / T[:, None], axis=1), rtol=1e-4, atol=1e-9)
     assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(data.X))
 
 
-def test_both_temperatures_travel(many, tmp_path):
+@pytest.mark.parametrize("power", [0.0, 0.5])
+def test_all_of_the_temperature_travels(many, tmp_path, power):
     model, data, _ = many
+    model = copy.copy(model)
+    model.temperature_power_ = power
     X, p = data.X.astype(np.float32), model.predict_proba(data.X)
     save(model, tmp_path / "m")
     assert_array_equal(load_model(tmp_path / "m").predict_proba(data.X), p)
@@ -199,16 +280,41 @@ def test_both_temperatures_travel(many, tmp_path):
     export(model, tmp_path / "m.npz", "npz")
     with np.load(tmp_path / "m.npz") as file:
         T = [float(file["temperature"]), float(file["temperature_unseen"])]
+        shape = [float(file["temperature_power"]), float(file["temperature_height"])]
+    assert shape == [power, model.temperature_height_]
     assert [model.temperature_, model.temperature_ * model.temperature_factor_] == T
     facts = describe_confidence(model)
     assert [facts["temperature"], facts["temperature_unseen"]] == T
+    assert facts["temperature_power"] == power
 
 
-def test_recalibration_keeps_the_factor(many):
+@pytest.mark.parametrize("power", [0.0, 0.5])
+def test_the_card_measures_the_probabilities_of_held_out_samples(many, power):
+    model = copy.copy(many[0])
+    model.temperature_power_ = power
+    sure, right = [], []
+    for kept in model._held_out_samples():
+        p = model._probabilities(kept.scores)
+        sure.append(p.max(axis=1))
+        right.append(p.argmax(axis=1) == kept.y)
+    found = reliability(np.concatenate(sure), np.concatenate(right))
+    assert describe_confidence(model)["ece"]["seen"] == pytest.approx(found.ece, abs=1e-4)
+
+
+@pytest.mark.parametrize(("n_unseen", "n_candidates"), [(20, 25), (2, 9)])
+def test_held_out_classes_take_the_places_of_unseen_ones(n_unseen, n_candidates):
+    train, held_out = np.arange(5), np.array([0, 4, 5, 5, 6, 7, 8])  # four classes are only held out
+    labels = np.random.default_rng(0).permutation(9 + n_unseen)
+    left = rehearsal_candidates(labels, train, held_out)
+    assert len(left) == n_candidates and np.isin(np.arange(9), left).all()
+    assert_array_equal(left, labels[np.isin(labels, left)])  # the order stays
+
+
+def test_recalibration_keeps_factor_and_power(many):
     model, data, split = copy.deepcopy(many[0]), *many[1:]
-    factor, p = model.temperature_factor_, model.predict_proba(data.X)
+    kept, p = (model.temperature_factor_, model.temperature_power_), model.predict_proba(data.X)
     model.recalibrate(data.X[split.train], data.y[split.train])
-    assert model.temperature_factor_ == factor
+    assert (model.temperature_factor_, model.temperature_power_) == kept
     assert_allclose(model.predict_proba(data.X), p, rtol=1e-6)
 
 

@@ -42,7 +42,7 @@ from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
 from unseen.metrics import harmonic_mean, reliability
 from unseen.selection.evaluation import FEWEST, ScoresClasses, score_maxima
-from unseen.selection.search import GZSLClassifierCV
+from unseen.selection.search import GZSLClassifierCV, as_samples
 from unseen.selection.temperature import below_best, confidence
 
 NO_CALIBRATION = 0.0
@@ -72,7 +72,8 @@ def evaluate_run(experiment: Experiment, method: str, seed: int) -> Evaluation:
     model = make_method(method, data.prototypes, seed, experiment.normalize)
     search = GZSLClassifierCV(model, cv=split.cv(), gamma=experiment.gamma)
     groups = None if data.groups is None else data.groups[split.train]
-    search.fit(choose_rows(data.X, split.train), data.y[split.train], groups=groups)
+    samples = as_samples(choose_rows(data.X, split.train), data.y[split.train], groups)
+    search._finish(samples, search._choose_params(samples), few_shots=False)  # a bench adds no classes
     selected = time.perf_counter()
     measured = _measure(search, TestSamples(experiment))
     errors = attribute_error(experiment, model) if isinstance(model, LinearVS) else None

@@ -46,11 +46,13 @@ def command(
           With --softmax there is a third output, probabilities
           (batch, classes).
     npz   coef, intercept, classes, seen, normalize, temperature,
-          temperature_unseen
+          temperature_unseen, temperature_power, temperature_height
           scores = X @ coef.T + intercept; scale the rows of X to
           unit length first if normalize is "l2". Probabilities are
-          softmax(scores / temperature), with temperature_unseen where
-          the best class is unseen.
+          softmax(scores / T): T is temperature, or temperature_unseen
+          where the best class is unseen, times
+          ((max - mean of scores) / temperature_height)
+          ** temperature_power.
     """  # noqa: D301 (click reads the backspace)
     from unseen.models.export import export
     from unseen.models.io import load

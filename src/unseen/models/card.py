@@ -13,7 +13,7 @@ from unseen.metrics import Reliability, harmonic_mean, reliability
 from unseen.selection.evaluation import Kept, Trial
 from unseen.selection.gamma import gamma_at_retention, retention_at
 from unseen.selection.search import N_PARTS, GZSLClassifierCV
-from unseen.selection.temperature import below_best, confidence, divide_unseen, in_units, of_kind
+from unseen.selection.temperature import Temperature, below_best, carry_temperature, confidence, of_kind
 
 REPLICATES = 2000
 CONFIDENCE = 95  # percent
@@ -83,11 +83,12 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
         seen = [_answers(trial, gamma, of_seen=True) for trial in held_out.folds]
         unseen = [_answers(trial, gamma, of_seen=False) for trial in held_out.folds]
     else:
-        # r = S(gamma) / A_S->Cs; unseen samples at the gamma where each fold retains the same share
+        # r = S(gamma) / A_S->Cs; unseen samples where each fold retains the same share, less its shift
         share = retention_at(held_out.cross_fitted, gamma)
         seen = [_answers(held_out.cross_fitted, gamma, of_seen=True)]
         unseen = [
-            _answers(trial, gamma_at_retention(trial, share), of_seen=False) for trial in held_out.folds
+            _answers(trial, gamma_at_retention(trial, np.clip(share - trial.shift, 0, 1)), of_seen=False)
+            for trial in held_out.folds
         ]
     S, S_draws = _estimate_seen(seen, rng)
     U, U_draws = _estimate_unseen(unseen, n_unseen, rng)
@@ -125,16 +126,17 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
     """
     assert model.rejection_ is not None
     folds, cross_fitted = [*model._held_out_folds(), *model._dress_rehearsed()], model._held_out_samples()
-    factor = model.temperature_factor_
+    chosen = model._temperature()
     if model.gamma_rule_ == "paper":  # the temperature of the folds
-        temperature, cross_fitted = model.temperature_, folds
+        in_folds, cross_fitted = [chosen] * len(folds), folds
     else:
-        temperature, folds = model.temperature_ratio_, [in_units(kept) for kept in folds]
-    unseen = _reliability(folds, temperature, factor, of_seen=False)
-    seen = _reliability(cross_fitted, model.temperature_, factor, of_seen=True)
+        in_folds = [carry_temperature(chosen, [of_kind(kept, True)]) for kept in folds]
+    unseen = _reliability(folds, in_folds, of_seen=False)
+    seen = _reliability(cross_fitted, [chosen] * len(cross_fitted), of_seen=True)
     return {
         "temperature": model.temperature_,
         "temperature_unseen": model.temperature_factor_ * model.temperature_,
+        "temperature_power": model.temperature_power_,
         "ece": {"unseen": round(unseen.ece, 4), "seen": round(seen.ece, 4)},
         "samples": {"unseen": int(unseen.samples.sum()), "seen": int(seen.samples.sum())},
         "reject": model.rejection_.score,
@@ -143,13 +145,14 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
 
 
 def _reliability(
-    held_out: Sequence[Kept], temperature: float, factor: float, *, of_seen: bool
+    held_out: Sequence[Kept], temperatures: Sequence[Temperature], *, of_seen: bool
 ) -> Reliability:
     """Return how sure and how right the answers for samples of the seen or of the unseen classes are."""
     sure, right = [], []
-    for kept in held_out:
-        chosen = of_kind(divide_unseen(kept, factor), of_seen)
-        sure.append(confidence(below_best(chosen.scores), temperature))
+    for kept, temperature in zip(held_out, temperatures):
+        chosen = of_kind(kept, of_seen)
+        below = below_best(chosen.scores) / temperature.of(chosen.scores, chosen.seen)
+        sure.append(confidence(below, 1.0))
         right.append(chosen.scores.argmax(axis=1) == chosen.y)
     return reliability(np.concatenate(sure), np.concatenate(right))
 
@@ -267,6 +270,8 @@ def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
     auroc = f" (AUROC {best:.2f}, held-out classes as unknown)" if best is not None else ""
     T, T_unseen = facts["temperature"], facts.get("temperature_unseen", facts["temperature"])
     other = f", {T_unseen:.4g} for answers that are unseen classes" if T_unseen != T else ""
+    power = facts.get("temperature_power", 0.0)
+    other += f", growing with the height to the power {power:g}" if power else ""
     return {
         "probabilities": f"temperature {T:.4g}{other} (calibration error on held-out: {ece})",
         "none of these": f"detected by the score {facts['reject']}{auroc}",

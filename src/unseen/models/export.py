@@ -16,6 +16,7 @@ from unseen._core.files import atomic_path, write_npz
 from unseen._core.labels import LabelArray
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError, need_extra
+from unseen.selection.temperature import Temperature
 
 FORMATS = ("onnx", "npz")
 
@@ -38,6 +39,8 @@ class LinearLayer:
     offset: FloatArray | None = None  # (features,)
     temperature: float = 1.0  # probabilities are softmax(scores / temperature)
     temperature_unseen: float = 1.0  # the same where the best class is unseen
+    temperature_power: float = 0.0  # both times this power of (max - mean of the scores) / height
+    temperature_height: float = 1.0
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -57,19 +60,24 @@ class LinearLayer:
         if normalize is None and scale is not None:
             # (x a + b) . c + d = x . (a c) + b . c + d
             coef, intercept, scale, offset = coef * scale, intercept + coef @ offset, None, None
-        temperature = float(getattr(selection, "temperature_", 1.0))
-        unseen = temperature * float(getattr(selection, "temperature_factor_", 1.0))
         classes = np.asarray(selection.classes_)
-        return cls(coef, intercept, classes, seen, normalize, scale, offset, temperature, unseen)
+        return cls(coef, intercept, classes, seen, normalize, scale, offset, *_temperatures(selection))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of an ``.npz``; scale and offset only where a pipeline has some."""
         found = {"coef": self.coef, "intercept": self.intercept, "classes": self.classes, "seen": self.seen}
         found |= {"normalize": np.array(self.normalize or ""), "temperature": np.array(self.temperature)}
-        found["temperature_unseen"] = np.array(self.temperature_unseen)
+        names = ("temperature_unseen", "temperature_power", "temperature_height")
+        found |= {name: np.array(getattr(self, name)) for name in names}
         if self.scale is not None and self.offset is not None:
             found |= {"scale": self.scale, "offset": self.offset}
         return found
+
+
+def _temperatures(selection: Any) -> tuple[float, float, float, float]:
+    """Return T, that of answers that are unseen classes, power and height; of a method alone the default."""
+    chosen = selection._temperature() if hasattr(selection, "temperature_") else Temperature(1.0)
+    return chosen.value, chosen.value * chosen.factor, chosen.power, chosen.height
 
 
 def _unwrap(model: Any) -> tuple[list[Any], Any]:
@@ -131,8 +139,8 @@ def export(
         ``onnx``: input ``features`` (batch, features), outputs ``scores`` (batch, classes) and ``label``
         (batch,), the position in the class names, which are in the metadata under ``classes`` as JSON.
         ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen``, ``temperature``,
-        ``temperature_unseen`` and ``normalize`` ("l2" or ""); for some pipelines also ``scale`` and
-        ``offset``, to be applied first.
+        ``temperature_unseen``, ``temperature_power``, ``temperature_height`` and ``normalize`` ("l2" or "");
+        for some pipelines also ``scale`` and ``offset``, to be applied first.
     backbone : Backbone, optional
         The image network that computes the features. One ONNX file then holds both: input ``pixels``, as
         the network takes them, and the same outputs.
@@ -146,8 +154,8 @@ def export(
     >>> model = LinearSV([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])
     >>> path = Path(tempfile.mkdtemp()) / "layer.npz"
     >>> export(model, path, "npz")
-    >>> sorted(np.load(path))
-    ['classes', 'coef', 'intercept', 'normalize', 'seen', 'temperature', 'temperature_unseen']
+    >>> [name for name in sorted(np.load(path)) if not name.startswith("temperature")]
+    ['classes', 'coef', 'intercept', 'normalize', 'seen']
     """
     if format not in FORMATS:
         raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(FORMATS)}.")

@@ -42,6 +42,8 @@ ADDED = {
     "temperature_": 1.0,
     "temperature_ratio_": 1.0,
     "temperature_factor_": 1.0,
+    "temperature_power_": 0.0,
+    "temperature_height_": 1.0,
 }
 
 

@@ -16,6 +16,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, compose, he
 
 from unseen import __version__
 from unseen.errors import UnseenError, one_line
+from unseen.selection.temperature import LOWEST
 
 if TYPE_CHECKING:
     from unseen.models.export import ImageNetwork, LinearLayer
@@ -94,14 +95,17 @@ def _layer(layer: LinearLayer, version: Version, softmax: bool) -> ModelProto:
         helper.make_tensor_value_info("label", TensorProto.INT64, ["batch"]),
     ]
     if softmax:
-        # p = softmax(scores / T), where T is that of the best class
+        # p = softmax(scores / T(x)), T(x) = T (h(x) / h)^a, where T is that of the best class
         nodes += [
             helper.make_node("ArgMax", ["scores"], ["best"], axis=1, keepdims=1),
             helper.make_node("Gather", ["temperatures", "best"], ["temperature"]),
-            helper.make_node("Div", ["scores", "temperature"], ["logits"]),
+            *_height_factor(version),
+            helper.make_node("Mul", ["temperature", "factor"], ["temperature of sample"]),
+            helper.make_node("Div", ["scores", "temperature of sample"], ["logits"]),
             helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
         ]
         constants["temperatures"] = np.where(layer.seen, layer.temperature, layer.temperature_unseen)
+        constants |= {"power": layer.temperature_power, "usual": layer.temperature_height, "lowest": LOWEST}
         outputs.append(
             helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", n_classes])
         )
@@ -124,6 +128,18 @@ def _unit_length(rows: str, version: Version) -> list[NodeProto]:
         *_reduction("ReduceL2", "bounded", "length", [1], 1, version),
         helper.make_node("Max", ["length", "tiny"], ["norm"]),
         helper.make_node("Div", ["bounded", "norm"], ["unit"]),
+    ]
+
+
+def _height_factor(version: Version) -> list[NodeProto]:
+    """Return the nodes (h(x) / h)^a with h(x) = max_c f(c) - mean_c f(c); as ``Temperature.of``."""
+    return [
+        *_reduction("ReduceMax", "scores", "top", [1], 1, version),
+        *_reduction("ReduceMean", "scores", "middle", [1], 1, version),
+        helper.make_node("Sub", ["top", "middle"], ["height"]),
+        helper.make_node("Div", ["height", "usual"], ["relative"]),
+        helper.make_node("Max", ["relative", "lowest"], ["bounded height"]),
+        helper.make_node("Pow", ["bounded height", "power"], ["factor"]),
     ]
 
 
@@ -203,6 +219,8 @@ def _described(model: ModelProto, layer: LinearLayer) -> ModelProto:
         "normalize": layer.normalize or "",
         "temperature": json.dumps(layer.temperature),
         "temperature_unseen": json.dumps(layer.temperature_unseen),
+        "temperature_power": json.dumps(layer.temperature_power),
+        "temperature_height": json.dumps(layer.temperature_height),
     }
     helper.set_model_props(model, words)
     return model

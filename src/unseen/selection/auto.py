@@ -41,8 +41,8 @@ def fit_best(
     compared: dict[str, float] = {}
     best = ""
     for name, search in searches.items():
-        search._choose_params(samples)
+        folds = search._choose_params(samples)
         compared[name] = search.curve_.h
         if not best or compared[name] > compared[best]:
-            best = name
-    return Choice(best, searches[best]._finish(samples), compared)
+            best, best_folds = name, folds
+    return Choice(best, searches[best]._finish(samples, best_folds), compared)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -94,6 +94,7 @@ class Trial:
     right: BoolArray  # (samples,), the best class of the sample's own kind is its class
     flips: FloatArray  # (samples,), the gamma up to which it is predicted as a seen class
     kept: tuple[Kept, ...] = ()  # some of the samples with all of their scores
+    shift: float = 0.0  # how much more retention the real unseen classes call for than the held-out ones
 
     @classmethod
     def from_maxima(
@@ -114,6 +115,9 @@ class Trial:
         """Return which samples are predicted right at one gamma, (samples,)."""
         as_seen = self.flips >= gamma
         return np.asarray(self.right & (as_seen == self.seen[self.y]))
+
+
+FindShift = Callable[[Any, Samples, Samples], float]  # (fitted model, train, validation) -> shift
 
 
 def fit_each(estimator: Any, samples: Samples, params: Sequence[Params]) -> Iterator[Any]:
@@ -143,6 +147,14 @@ def _weight_argument(estimator: Any, weight: FloatArray | None) -> dict[str, Flo
 def last_step(estimator: Any) -> Any:
     """Return the classifier at the end of a pipeline, or the estimator itself."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def plain_rows(model: Any, X: Any) -> FloatArray:
+    """Return rows as the classifier at the end of a fitted model gets them: checked, and in memory."""
+    rows = read_rows(X, slice(None))
+    if isinstance(model, Pipeline):
+        rows = model[:-1].transform(rows)
+    return np.asarray(last_step(model)._validate_samples(rows))
 
 
 def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> ScoreMaxima:
@@ -232,9 +244,17 @@ def seen_unseen_curve(
 
 
 def run_fold(
-    estimator: Any, samples: Samples, fold: FoldIndices, params: Sequence[Params], weights: str = "per-class"
+    estimator: Any,
+    samples: Samples,
+    fold: FoldIndices,
+    params: Sequence[Params],
+    weights: str = "per-class",
+    find_shift: FindShift | None = None,
 ) -> list[tuple[SeenUnseenCurve, Trial]]:
-    """Fit every element of ``params`` on the fold's train part; evaluate each on the validation part."""
+    """Fit every element of ``params`` on the fold's train part; evaluate each on the validation part.
+
+    ``find_shift`` gives the ``shift`` of each trial; without it, it is 0.
+    """
     train, validation = (samples.take(part) for part in fold)
     labels = np.union1d(train.y, validation.y)
     seen = np.isin(labels, train.y)
@@ -242,6 +262,8 @@ def run_fold(
     found = []
     for model in fit_each(estimator, train, params):
         maxima, trial = try_model(model, validation.X, index, labels, seen)
+        if find_shift is not None:
+            trial = replace(trial, shift=find_shift(model, train, validation))
         found.append((SeenUnseenCurve.from_maxima(maxima, index, seen, weights), trial))
         if isinstance(model, ZeroShotClassifier):
             model._forget()
@@ -298,9 +320,24 @@ def hold_out_part(
 
 
 def hold_out_classes(estimator: Any, samples: Samples, fold: FoldIndices, params: Params) -> Trial:
-    """Fit on the fold's train part; try its validation part among all classes, unseen ones included."""
+    """Fit on the fold's train part; try its validation part among as many classes as there are.
+
+    The held-out classes take the places of as many unseen ones.
+    """
     train, held = (samples.take(part) for part in fold)
     model = next(iter(fit_each(estimator, train, [params])))
-    labels = np.asarray(model.classes_)
+    labels = rehearsal_candidates(np.asarray(model.classes_), train.y, held.y)
     seen = np.isin(labels, train.y)
     return try_model(model, held.X, label_positions(held.y, labels), labels, seen)[1]
+
+
+def rehearsal_candidates(labels: LabelArray, train: LabelArray, held_out: LabelArray) -> LabelArray:
+    """Return the labels without some that have no sample: as many, at random, as are only held out.
+
+    >>> rehearsal_candidates(np.arange(6), np.array([0, 1]), np.array([0, 2, 2]))
+    array([0, 1, 2, 3, 4])
+    """
+    missing = np.setdiff1d(labels, np.union1d(train, held_out))
+    n_held_out = len(np.setdiff1d(held_out, train))
+    left_out = np.random.default_rng(0).permutation(missing)[:n_held_out]
+    return np.asarray(labels[~np.isin(labels, left_out)])

@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.labels import LabelArray, label_positions
-from unseen._core.rows import choose_rows, read_rows
+from unseen._core.rows import choose_rows
 from unseen._core.scaling import scaled_products
 from unseen.base import KAPPA, ZeroShotClassifier
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve, mean_curve
-from unseen.selection.evaluation import FoldIndices, Params, Samples, fit_each
+from unseen.selection.evaluation import FoldIndices, Params, Samples, fit_each, last_step, plain_rows
 
 COUNTS = (1, 2, 5)  # samples of each class
 KAPPAS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
@@ -77,10 +76,8 @@ def simulate_shots(
     if len(validation) > MOST:
         validation = np.sort(rng.choice(validation, MOST, replace=False))
     model = next(fit_each(estimator, samples.take(train), [params]))
-    rows, y = read_rows(choose_rows(samples.X, validation), slice(None)), samples.y
-    if isinstance(model, Pipeline):
-        model, rows = model[-1], model[:-1].transform(rows)
-    rows = model._validate_samples(rows)
+    rows, y = plain_rows(model, choose_rows(samples.X, validation)), samples.y
+    model = last_step(model)
     vars(model).pop("feature_names_in_", None)  # they were compared; from here on rows are an array
     labels = np.union1d(y[train], y[validation])
     rehearsal = Rehearsal(model, labels, np.isin(labels, y[train]), weights)

@@ -6,12 +6,17 @@ seen accuracy the best trade-off gives up: its *retention*
 
     r(gamma) = S(gamma) / S(-inf)
 
-the share of right answers on seen samples that survive calibration. The folds say how much unseen accuracy
-U(r) a retention buys. Cross-fitted models, trained on all seen classes but not on all samples, say what seen
-accuracy r A it leaves, where A is theirs without unseen candidates, and at which gamma. The rule is
+the share of right answers on seen samples that survive calibration. The held-out classes of fold f say how
+much unseen accuracy U_f(r) a retention buys. Cross-fitted models, trained on all seen classes but not on all
+samples, say what seen accuracy r A it leaves, where A is theirs without unseen candidates, and at which
+gamma. The shift of a fold is how much more retention the real unseen classes call for than its held-out ones
+(see ``simulation``):
 
-    r* = argmax over r of the mean over folds of  2 U(r) r A / (U(r) + r A)
+    r_f = argmax over r of  2 U_f(r) r A / (U_f(r) + r A)
+    r* = mean over folds of  r_f + shift_f
     gamma = where the held-out seen samples retain r*
+
+Where H is expected to be within 2 % of that without calibration, scores stay as they are: r* = r(0).
 """
 
 from __future__ import annotations
@@ -44,30 +49,68 @@ def unseen_at_retention(trial: Trial, shares: FloatArray = SHARES, weights: str 
     return np.asarray(100 * won[np.searchsorted(flips, gammas_at_retention(trial, shares, weights))])
 
 
-def choose_retention(unseen: FloatArray, seen_alone: float, goal: Goal | None = None) -> float:
-    """Return the retention of the best expected trade-off, among ``SHARES``.
+def choose_retention(
+    unseen: FloatArray,
+    seen_alone: float,
+    goal: Goal | None = None,
+    *,
+    shifts: ArrayLike = 0.0,
+    uncalibrated: float | None = None,
+) -> float:
+    """Return the retention of the best expected trade-off.
 
     Parameters
     ----------
     unseen : ndarray of shape (folds, 1001)
-        The accuracy on unseen samples at each retention, in percent, by fold.
+        The accuracy on unseen samples at each of ``SHARES``, in percent, by fold.
     seen_alone : float
         Expected accuracy on seen samples without unseen candidates, in percent.
     goal : Goal, optional
-        What is best; the mean harmonic mean by default. Its maximum is flat and noisy: the middle of all
-        retentions within 2 % of it is taken.
+        What is best; the harmonic mean by default.
+    shifts : float or array-like of shape (folds,)
+        How much more retention the real unseen classes call for than the held-out ones.
+    uncalibrated : float, optional
+        The retention without calibration. It is returned where it is expected to be as good.
+
+    Examples
+    --------
+    >>> unseen = 100 * np.stack([SHARES < 0.9, SHARES < 0.7])  # all unseen samples flip at once
+    >>> round(choose_retention(unseen, 80.0), 2)
+    0.79
+    >>> round(choose_retention(unseen, 80.0, shifts=[0.1, 0.1]), 2)
+    0.89
     """
     goal = goal or Goal()
     seen = SHARES * seen_alone
-    h = harmonic_mean(unseen, seen).mean(axis=0)
+    moves = np.broadcast_to(np.asarray(shifts, dtype=np.float64), len(unseen))
+    # what held-out classes reach at r - shift, the unseen ones reach at r
+    moved = np.array([at_share(row, SHARES - move) for row, move in zip(unseen, moves)])
+    h = harmonic_mean(moved, seen).mean(axis=0)
     if goal == Goal():
-        return float(SHARES[h >= (1 - NEAR) * h.max()].mean())
-    expected = unseen.mean(axis=0)
+        chosen = float(np.clip(np.mean(best_retentions(unseen, seen_alone) + moves), 0, 1))
+        if uncalibrated is not None and at_share(h, uncalibrated) >= (1 - NEAR) * at_share(h, chosen):
+            return uncalibrated
+        return chosen
+    expected = moved.mean(axis=0)
     best = int(np.argmax(goal.value(expected, seen, h)))
     goal.check(
         OperatingPoint(np.nan, (np.nan, np.nan), float(expected[best]), float(seen[best]), float(h[best]))
     )
     return float(SHARES[best])
+
+
+def best_retentions(unseen: FloatArray, seen_alone: float) -> FloatArray:
+    """Return the retention with the best harmonic mean, by fold, (folds,).
+
+    The maximum is flat and noisy: the middle of all retentions within 2 % of it is taken.
+    """
+    h = harmonic_mean(unseen, SHARES * seen_alone)  # (folds, 1001)
+    return np.array([SHARES[row >= (1 - NEAR) * row.max()].mean() for row in h])
+
+
+def at_share(values: FloatArray, share: ArrayLike) -> FloatArray:
+    """Return values that are known at ``SHARES`` at other shares; beyond 0 and 1 the ends."""
+    return np.asarray(np.interp(-np.asarray(share), -SHARES, values))
 
 
 def seen_alone(trial: Trial, weights: str = "per-class") -> float:

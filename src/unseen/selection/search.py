@@ -30,6 +30,7 @@ from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
 from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
 from unseen.selection.evaluation import (
+    FindShift,
     FoldIndices,
     Kept,
     Params,
@@ -47,13 +48,14 @@ from unseen.selection.gamma import (
     choose_retention,
     gamma_at_retention,
     rehearsal_folds,
+    retention_at,
     seen_alone,
     unseen_at_retention,
 )
 from unseen.selection.rejection import UNKNOWN, Rejection, carry_thresholds, choose_rejection
+from unseen.selection.simulation import Simulation
 from unseen.selection.temperature import (
     Temperature,
-    answer_factors,
     carry_temperature,
     choose_temperature,
     dress_rehearsals,
@@ -72,7 +74,7 @@ class HeldOut:
 
     folds: list[Trial] = field(default_factory=list)  # held-out classes: a trial per fold and rehearsal
     folds_zsl: list[Trial] = field(default_factory=list)  # the same with the parameters of the ZSL model
-    dressed: list[Trial] = field(default_factory=list)  # dress rehearsals, among all present classes
+    dressed: list[Trial] = field(default_factory=list)  # dress rehearsals, in the places of unseen classes
     curves: Curves = ()  # mean validation curves of the GZSL and of the ZSL model
     cross_fitted: Trial | None = None  # held-out samples of the seen classes, among all present classes
 
@@ -100,8 +102,10 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     gamma : {"retention", "paper"}, default="retention"
         How gamma gets from the folds to the retrained model. ``"paper"`` takes the gamma of the folds.
         ``"retention"`` takes the share of right answers on seen samples that the best trade-off keeps, and
-        finds the gamma that keeps this share on held-out samples among all present classes. Without any
-        unseen class it falls back to the paper's rule, with a warning.
+        finds the gamma that keeps this share on held-out samples among all present classes. With fewer than
+        100 seen classes, simulated samples tell how the unseen classes differ from held-out ones; for
+        estimators that are not a ZeroShotClassifier there is no simulation. Without any unseen class the
+        rule falls back to the paper's, with a warning.
     min_seen, min_unseen, unseen_share : float, optional
         What gamma is chosen for instead of the harmonic mean, in percent: the best accuracy on unseen
         samples with at least this accuracy on seen ones, the reverse, or the best accuracy when this share
@@ -135,6 +139,9 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     temperature_factor_ : float
         Where the best class is unseen, the scores are divided by so many times ``temperature_``; 1 with fewer
         than 100 seen classes and with the paper's rule.
+    temperature_power_, temperature_height_ : float
+        The temperature of a sample is multiplied by this power of its height, relative to the mean one. The
+        height is how far its best score is above its mean score. The power is 0 where the factor is 1.
     temperature_ratio_ : float
         The temperature of held-out samples of seen and of held-out classes, relative to that of the seen ones
         alone; 1 with the paper's rule, which takes the temperature of the folds as it is.
@@ -182,6 +189,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     sample_bias_: float
     temperature_: float
     temperature_factor_: float
+    temperature_power_: float
+    temperature_height_: float
     temperature_ratio_: float
     rejection_: Rejection | None
     held_out_: HeldOut
@@ -235,11 +244,10 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         if self.gamma not in RULES:
             raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention' or 'paper'.")
         samples = as_samples(X, y, groups, sample_weight)
-        self._choose_params(samples)
-        return self._finish(samples)
+        return self._finish(samples, self._choose_params(samples))
 
-    def _choose_params(self, samples: Samples) -> Self:
-        """Try the grid on the folds, and choose lambda_ZSL and lambda_GZSL."""
+    def _choose_params(self, samples: Samples) -> list[FoldIndices]:
+        """Try the grid on the folds, and choose lambda_ZSL and lambda_GZSL; return the folds."""
         self._goal()  # refuses a wrong one before the work
         params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, samples))
@@ -247,14 +255,15 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self._select(params, [[curve for curve, _ in by_fold] for by_fold in found])
         self.held_out_.folds = [trial for _, trial in found[self.best_index_]]
         self.held_out_.folds_zsl = [trial for _, trial in found[self.best_index_zsl_]]
-        return self
+        return folds
 
-    def _finish(self, samples: Samples) -> Self:
-        """Retrain on everything and calibrate."""
+    def _finish(self, samples: Samples, folds: Sequence[FoldIndices], *, few_shots: bool = True) -> Self:
+        """Retrain on everything and calibrate; prepare for samples of new classes, if asked for."""
         self._retrain(samples)
-        self._choose_gamma(samples)
+        self._choose_gamma(samples, folds)
         self._choose_confidence(samples)
-        few = self._simulate_shots(samples) if self.gamma == "retention" else FewShots()
+        simulate = few_shots and self.gamma == "retention"
+        few = self._simulate_shots(samples, folds) if simulate else FewShots()
         self.kappa_, self.sample_bias_ = few.kappa, few.bias
         return self
 
@@ -267,9 +276,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         folds: Sequence[FoldIndices],
         params: Sequence[Params],
         what: str = "Choosing parameters",
+        find_shift: FindShift | None = None,
     ) -> list[list[tuple[SeenUnseenCurve, Trial]]]:
         """Return the curve and the trial on the validation part, [params][fold]."""
-        tasks = (delayed(run_fold)(self.estimator, samples, fold, params, self.weights) for fold in folds)
+        tasks = (
+            delayed(run_fold)(self.estimator, samples, fold, params, self.weights, find_shift)
+            for fold in folds
+        )
         found = []
         with progress(len(folds), what, unit="folds", quiet=not self.verbose) as advance:
             for by_params in results(tasks, self.n_jobs):
@@ -303,7 +316,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     # ---- calibration -----------------------------------------------------------------------------
 
-    def _choose_gamma(self, samples: Samples) -> None:
+    def _choose_gamma(self, samples: Samples, folds: Sequence[FoldIndices]) -> None:
         """Choose gamma for both models, by the rule or, without unseen classes, by the paper's."""
         self.gamma_rule_ = self.gamma if not self.seen_.all() else "paper"
         if self.gamma_rule_ == "paper":
@@ -311,9 +324,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             self.gamma_, self.gamma_zsl_ = (curve.best_for(self._goal()).gamma for curve in curves)
             self._choose_retention([curve.seen_alone for curve in curves])
         else:
-            self._rehearse(samples)
+            self._rehearse(samples, folds)
             trials = self._cross_fit(samples)
-            self._choose_retention([seen_alone(t, self.weights) for t in (trials[0], trials[-1])])
+            both = (trials[0], trials[-1])
+            self._choose_retention(
+                [seen_alone(trial, self.weights) for trial in both],
+                [retention_at(trial, 0.0, self.weights) for trial in both],
+            )
             self._set_gamma(trials)
         if self.gamma_rule_ != self.gamma:
             warnings.warn(
@@ -322,22 +339,32 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 stacklevel=4,
             )
 
-    def _choose_retention(self, alone: Sequence[float]) -> None:
+    def _choose_retention(
+        self, alone: Sequence[float], uncalibrated: Sequence[float | None] = (None, None)
+    ) -> None:
         """Choose the retention of both models by what folds and rehearsals have shown."""
-        found = []
-        for trials, accuracy in zip((self.held_out_.folds, self.held_out_.folds_zsl), alone):
-            unseen = np.array([unseen_at_retention(trial, weights=self.weights) for trial in trials])
-            found.append(choose_retention(unseen, accuracy, self._goal()))
-        self.retention_, self.retention_zsl_ = found
+        self.retention_, self.retention_zsl_ = (
+            choose_retention(
+                np.array([unseen_at_retention(trial, weights=self.weights) for trial in trials]),
+                accuracy,
+                self._goal(),
+                shifts=[trial.shift for trial in trials],
+                uncalibrated=before,
+            )
+            for trials, accuracy, before in zip(
+                (self.held_out_.folds, self.held_out_.folds_zsl), alone, uncalibrated
+            )
+        )
 
-    def _rehearse(self, samples: Samples) -> None:
-        """Try the chosen parameters on further class folds, where there are few classes."""
-        folds = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
-        if not folds:
+    def _rehearse(self, samples: Samples, folds: Sequence[FoldIndices]) -> None:
+        """Try the chosen parameters on further class folds, and simulate, where there are few classes."""
+        further = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
+        if not further:
             return
-        found = self._run_folds(samples, folds, self._chosen_params(), "Rehearsing")
-        self.held_out_.folds.extend(trial for _, trial in found[0])
-        self.held_out_.folds_zsl.extend(trial for _, trial in found[-1])
+        simulation = Simulation(self.classes_[~self.seen_], self.weights)
+        found = self._run_folds(samples, [*folds, *further], self._chosen_params(), "Rehearsing", simulation)
+        self.held_out_.folds = [trial for _, trial in found[0]]
+        self.held_out_.folds_zsl = [trial for _, trial in found[-1]]
 
     def _set_gamma(self, trials: Sequence[Trial]) -> None:
         """Take the gammas at which the cross-fitted samples retain what was chosen."""
@@ -355,9 +382,19 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def _set_temperature(self, chosen: Temperature) -> None:
         self.temperature_, self.temperature_ratio_ = chosen.value, chosen.ratio
         self.temperature_factor_ = chosen.factor
+        self.temperature_power_, self.temperature_height_ = chosen.power, chosen.height
+
+    def _temperature(self) -> Temperature:
+        return Temperature(
+            self.temperature_,
+            self.temperature_ratio_,
+            self.temperature_factor_,
+            self.temperature_power_,
+            self.temperature_height_,
+        )
 
     def _dress_rehearse(self, samples: Samples) -> None:
-        """Hold out a few classes, and let all present classes compete, where there are many."""
+        """Hold out a few classes in the places of unseen ones, where there are many."""
         folds = dress_rehearsals(samples.y, samples.groups)
         if not folds:
             return
@@ -448,13 +485,10 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         known = [model._get_samples() for model in models if isinstance(model, ZeroShotClassifier)]
         return known if any(known) else []
 
-    def _simulate_shots(self, samples: Samples) -> FewShots:
+    def _simulate_shots(self, samples: Samples, folds: Sequence[FoldIndices]) -> FewShots:
         """Choose how samples of new classes will be used; parameters, weights and gamma stay as they are."""
         model = last_step(self.estimator_)
         if not (isinstance(model, ZeroShotClassifier) and model._takes_samples()):
-            return FewShots()
-        folds = list(_folds(self.cv, samples))
-        if not folds:  # cv was an iterator
             return FewShots()
         tasks = (
             delayed(simulate_shots)(self.estimator, samples, fold, self.best_params_, self.weights)
@@ -493,8 +527,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.gamma_rule_ = "retention"
         if self.rejection_ is not None:
             held_out = self._held_out_samples()
-            ratio, factor = self.temperature_ratio_, self.temperature_factor_
-            self._set_temperature(carry_temperature(ratio, held_out, factor))
+            self._set_temperature(carry_temperature(self._temperature(), held_out))
             self.rejection_ = carry_thresholds(self.rejection_, held_out, self.temperature_)
         return self
 
@@ -539,15 +572,15 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class, (n_samples, n_classes).
 
-        It is the softmax of the calibrated scores over ``temperature_``, times ``temperature_factor_`` where
-        the best class is unseen.
+        It is the softmax of the calibrated scores over the temperature of the sample: ``temperature_``,
+        times ``temperature_factor_`` where the best class is unseen, times
+        ``(height / temperature_height_) ** temperature_power_``.
         """
         return self._probabilities(self.similarity(X))
 
     def _probabilities(self, scores: FloatArray) -> FloatArray:
         """Return the probability of every class from calibrated scores, (n_samples, n_classes)."""
-        factors = answer_factors(scores, self.seen_, self.temperature_factor_)
-        return np.asarray(softmax(scores / (self.temperature_ * factors), axis=1))
+        return np.asarray(softmax(scores / self._temperature().of(scores, self.seen_), axis=1))
 
     def predict(
         self, X: Any, candidates: ArrayLike | None = None, *, reject: float | None = None

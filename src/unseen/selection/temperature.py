@@ -16,25 +16,33 @@ at the retention of the final model, the temperature of all held-out samples (se
 the same) is ``ratio`` times that of the held-out samples of seen classes. In the final model, the latter is
 known from cross-fitted samples among the real candidates.
 
-With many classes two things are refined. Folds that hold out a third of the classes make the held-out ones
+With many classes three things are refined. Folds that hold out a third of the classes make the held-out ones
 look harder than the unseen ones will be: their models have learned from fewer classes. So a few *dress
-rehearsals* count as folds too: a tenth of the classes is held out, and all candidates of the final model
-compete. And answers that are unseen classes have a temperature of their own, ``factor`` times the other:
+rehearsals* count as folds too: a tenth of the classes is held out and takes the places of as many unseen
+ones, so that as many unseen candidates compete as in the final model. And answers that are unseen classes
+have a temperature of their own, ``factor`` times the other:
 
     factor = sqrt(T_unseen / T_seen)
 
 where T_seen and T_unseen (for answers that are seen and unseen classes) make the samples of seen classes as
-sure as they are right, and those of held-out classes as well. The whole ratio would cost likelihood.
+sure as they are right, and those of held-out classes as well. The whole ratio would cost likelihood. Last,
+the temperature of a sample grows with its *height*, how far its best class is above the mean class:
+
+    T(x) = T (h(x) / h)^a,   h(x) = max_c f(x, c) - mean_c f(x, c)
+
+where h is the mean height. A sample with large scores is not as sure as they say, and some methods, LDA above
+all, have samples of very different heights. The power a has the highest likelihood on held-out samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from scipy.special import log_softmax
 
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.labels import LabelArray, distinct_labels
@@ -46,6 +54,8 @@ WIDEST_RATIO = 1.5  # natural logarithms between the temperatures of the two kin
 
 N_DRESS = 3  # dress rehearsals
 DRESS_FROM = 100  # classes; with fewer there are none
+POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the height, to choose from
+LOWEST = 1e-3  # relative height; equal scores have none
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,16 @@ class Temperature:
     value: float  # for answers that are seen classes
     ratio: float = 1.0  # of all held-out samples to those of seen classes
     factor: float = 1.0  # for answers that are unseen classes, relative to the value
+    power: float = 0.0  # of a sample's height
+    height: float = 1.0  # the mean height of held-out samples of the seen classes
+
+    def of(self, scores: FloatArray, seen: BoolArray) -> FloatArray:
+        """Return the temperature of every sample, (samples, 1)."""
+        # T(x) = T (h(x) / h)^a, times the factor where the best class is unseen
+        of_answer = self.value * answer_factors(scores, seen, self.factor)
+        if self.power == 0:
+            return of_answer
+        return np.asarray(of_answer * relative_heights(scores, self.height) ** self.power)
 
 
 def choose_temperature(
@@ -70,15 +90,16 @@ def choose_temperature(
         Calibrated scores of held-out samples of the seen classes among all present classes; without any,
         the temperature of the folds is taken.
     dressed : sequence of Kept
-        The same as ``folds``, from dress rehearsals; without any there is one temperature for all answers.
+        The same as ``folds``, from dress rehearsals; without any there is one temperature for all samples.
     """
     if not cross_fitted:
         return Temperature(fit_temperature(folds))
-    held_out = [in_units(kept) for kept in [*folds, *dressed]]
+    power = choose_power([*folds, *dressed]) if dressed else 0.0
+    held_out = [in_units(divide_heights(kept, power, mean_height([kept]))) for kept in [*folds, *dressed]]
     both_kinds = [kept for kept in held_out if 0 < kept.of_seen.sum() < len(kept.y)]
     factor = fit_factor(both_kinds) if dressed and both_kinds else 1.0
     ratio = fit_temperature([divide_unseen(kept, factor) for kept in held_out])
-    return carry_temperature(ratio, cross_fitted, factor)
+    return carry_temperature(Temperature(1.0, ratio, factor, power), cross_fitted)
 
 
 def in_units(kept: Kept) -> Kept:
@@ -87,9 +108,58 @@ def in_units(kept: Kept) -> Kept:
     return Kept(kept.scores / unit, kept.y, kept.seen)
 
 
-def carry_temperature(ratio: float, cross_fitted: Sequence[Kept], factor: float = 1.0) -> Temperature:
-    """Return the temperature for the present candidates, with the ratio that the folds have shown."""
-    return Temperature(ratio * fit_temperature(cross_fitted), ratio, factor)
+def carry_temperature(chosen: Temperature, cross_fitted: Sequence[Kept]) -> Temperature:
+    """Return the temperature for the present candidates, with what the folds have shown."""
+    height = mean_height(cross_fitted)
+    alone = fit_temperature([divide_heights(kept, chosen.power, height) for kept in cross_fitted])
+    return replace(chosen, value=chosen.ratio * alone, height=height)
+
+
+def heights(scores: FloatArray) -> FloatArray:
+    """Return how far the best class of each sample is above the mean class, (samples, 1).
+
+    >>> heights(np.array([[3.0, 1.0, 2.0], [0.0, 0.0, 0.0]]))
+    array([[1.],
+           [0.]])
+    """
+    mean = scores.mean(axis=1, keepdims=True, where=np.isfinite(scores))  # excluded classes have -inf
+    return np.asarray(scores.max(axis=1, keepdims=True) - mean)
+
+
+def mean_height(held_out: Sequence[Kept]) -> float:
+    """Return the mean height of held-out samples, 1 where there are none or all scores are equal."""
+    found = np.concatenate([heights(kept.scores) for kept in held_out])  # (samples, 1)
+    return float(found.sum() / max(len(found), 1)) or 1.0
+
+
+def relative_heights(scores: FloatArray, height: float) -> FloatArray:
+    """Return the height of each sample relative to a usual one, at least a thousandth of it."""
+    return np.asarray(np.maximum(heights(scores) / height, LOWEST))
+
+
+def divide_heights(kept: Kept, power: float, height: float) -> Kept:
+    """Return samples with scores divided by a power of their relative heights.
+
+    With one temperature for all, these scores give what T(x) gives.
+    """
+    return Kept(kept.scores / relative_heights(kept.scores, height) ** power, kept.y, kept.seen)
+
+
+def choose_power(held_out: Sequence[Kept]) -> float:
+    """Return the power of the height with the highest likelihood on held-out samples, among ``POWERS``."""
+
+    def loss(power: float) -> float:
+        divided = [in_units(divide_heights(kept, power, mean_height([kept]))) for kept in held_out]
+        temperature = fit_temperature(divided)
+        return float(np.mean([negative_log_likelihood(kept, temperature) for kept in divided]))
+
+    return min(POWERS, key=loss)
+
+
+def negative_log_likelihood(kept: Kept, temperature: float) -> float:
+    """Return the mean of - log p(y | x), where seen and unseen classes count the same."""
+    log_p = log_softmax(kept.scores / temperature, axis=1)[np.arange(len(kept.y)), kept.y]
+    return -float(kind_weights(kept.of_seen) @ log_p)
 
 
 def answer_factors(scores: FloatArray, seen: BoolArray, factor: float) -> FloatArray:
