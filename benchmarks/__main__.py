@@ -1,9 +1,9 @@
 """Run the speed benchmarks, print one table each, then what got slower since the kept table.
 
-All of them take about 25 minutes on two cores; names of modules choose some. ``--keep`` keeps the table
-of this run, from which ``python docs/scripts/performance.py`` writes docs/performance.md. ``--small`` takes
-reduced sizes, adds the benchmarks of accuracy and only asks for the right direction, never for a time: it
-ends with exit code 1 when something that should be faster is slower.
+All of them take 19 minutes on two quiet cores; names of modules choose some. ``--keep`` keeps the
+table of this run, from which ``python docs/scripts/performance.py`` writes docs/performance.md. ``--small``
+takes reduced sizes, adds the benchmarks of accuracy and only asks for the right direction, never for a time:
+it ends with exit code 1 when something that should be faster is slower.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ ACCURACY = ("few_shot", "regret", "sure")
 def main(modules: Sequence[str], small: bool, keep: bool) -> None:
     """Print what every module measures."""
     now: benchmarks.Table = {}
+    begin = time.monotonic()
     for name in modules:
         start = time.monotonic()
         with ProcessPoolExecutor(1, get_context("spawn")) as process:  # for its own peak memory
             title, now[name] = process.submit(benchmarks.run_module, name, small).result()
         print(f"\n{name}: {title} ({time.monotonic() - start:.0f} s)")
         print(benchmarks.table(now[name]), flush=True)
+    print(f"\nall together: {(time.monotonic() - begin) / 60:.1f} minutes")
     missed = [row[0] for rows in now.values() for row in rows if benchmarks.met(row[1], row[3]) == "NO"]
     print("\n" + (f"not met: {'; '.join(missed)}" if missed else "all demands are met"))
     if not small:

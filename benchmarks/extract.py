@@ -38,7 +38,7 @@ def _compare(name: str, model: Path, files: list[Path], folder: Path, small: boo
     backbone = Backbone(model)
     tensors = np.concatenate([backbone.preprocessing(path) for path in files[:BATCH]])
     backbone(tensors)  # warm-up
-    n, turns = (64, 1) if small else (192, 3)
+    n, turns = (64, 1) if small else (128, 3)
     # The two take turns, so that other work on the machine slows both.
     seconds = [(_bare(backbone, tensors, n), _whole(backbone, files, folder, n)) for _ in range(turns)]
     bare, whole = (n / statistics.median(side) for side in zip(*seconds))

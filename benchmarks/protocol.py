@@ -90,18 +90,24 @@ def sgemm_speed(n: int = 2048) -> float:
 
 @contextmanager
 def counted_visits() -> Iterator[list[float]]:
-    """Give the operations of each epoch that the ranking trainer runs meanwhile."""
+    """Give the operations of each epoch of the ranking trainer meanwhile, and of each look at a gap."""
     visits: list[float] = []
-    visit_all = Stack._visit_all
+    visit_all, gap = Stack._visit_all, Stack._gap
+
+    def products(stack: Stack, features: int) -> float:
+        n, C = len(stack.problem.y), len(stack.problem.margins)
+        # scores X C' and step (G K)'X of one model
+        return 4 * n * features * C + (2 * n * C * C if np.ndim(stack.problem.gram) else 0)
 
     def counted(stack: Stack, order: np.ndarray) -> np.ndarray:
-        n, C = len(stack.problem.y), len(stack.problem.margins)
-        # scores X C' and step (G K)'X, for every alpha
-        mixing = 2 * n * C * C if np.ndim(stack.problem.gram) else 0
-        visits.append(len(stack.active) * (4 * n * stack.problem.X.shape[1] * C + mixing))
+        visits.append(len(stack.active) * products(stack, stack.visited.X.shape[1]))
         return visit_all(stack, order)
 
-    with patch.object(Stack, "_visit_all", counted):
+    def counted_gap(stack: Stack, models: np.ndarray, A: np.ndarray) -> np.ndarray:
+        visits.append(len(models) * products(stack, stack.problem.X.shape[1]))
+        return gap(stack, models, A)
+
+    with patch.object(Stack, "_visit_all", counted), patch.object(Stack, "_gap", counted_gap):
         yield visits
 
 
