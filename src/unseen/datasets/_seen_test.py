@@ -99,10 +99,12 @@ def draw_groups(
     >>> draw_groups(np.arange(6), y, groups, 3, np.random.default_rng(0))
     array([4, 5])
     """
-    drawn = members[:0]
-    for group in rng.permutation(np.unique(groups[members])):
-        taken = np.union1d(drawn, members[groups[members] == group])
-        rest = np.setdiff1d(members, taken)
-        if len(taken) <= size and np.array_equal(np.unique(y[rest]), np.unique(y[members])):
-            drawn = taken
-    return drawn
+    of_group = np.unique(groups[members], return_inverse=True)[1]
+    of_class = np.unique(y[members], return_inverse=True)[1]
+    parts = np.split(np.argsort(of_group, kind="stable"), np.cumsum(np.bincount(of_group))[:-1])
+    left, drawn = np.bincount(of_class), members[:0]  # samples of each class that stay, positions that leave
+    for part in (parts[group] for group in rng.permutation(len(parts))):
+        taken = np.bincount(of_class[part], minlength=len(left))
+        if len(drawn) + len(part) <= size and np.all(left > taken):
+            left, drawn = left - taken, np.concatenate([drawn, part])
+    return np.sort(members[drawn])
