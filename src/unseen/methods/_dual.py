@@ -45,6 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from tempfile import TemporaryFile
 from typing import Protocol
 
@@ -168,8 +169,15 @@ def in_few_directions(X: Features) -> FloatArray:
     return np.concatenate([X[block] @ Q for block in blocks])
 
 
-def halves(start: int, stop: int, size: int) -> Iterator[tuple[slice, slice | None]]:
-    """Yield (part, None) for parts of a block in order, and (second half, first half) in between.
+@cache
+def blas_threads() -> ThreadpoolController:
+    """Return what limits the threads of BLAS; the search for its libraries takes milliseconds."""
+    return ThreadpoolController()
+
+
+@cache
+def halves(start: int, stop: int, size: int) -> tuple[tuple[slice, slice | None], ...]:
+    """Return (part, None) for parts of a block in order, and (second half, first half) in between.
 
     A nested function that calls itself would be a cycle, and keep the features until garbage is collected.
 
@@ -178,12 +186,10 @@ def halves(start: int, stop: int, size: int) -> Iterator[tuple[slice, slice | No
     """
     parts = -(-(stop - start) // size)
     if parts == 1:
-        yield slice(start, stop), None
-        return
+        return ((slice(start, stop), None),)
     middle = start + parts // 2 * size
-    yield from halves(start, middle, size)
-    yield slice(middle, stop), slice(start, middle)
-    yield from halves(middle, stop, size)
+    between = (slice(middle, stop), slice(start, middle))
+    return (*halves(start, middle, size), between, *halves(middle, stop, size))
 
 
 @dataclass
@@ -233,7 +239,7 @@ class Stack:
         self.at_zero = self._loss_at_zero() or 1.0
         self.products: dict[int, FloatArray] = {}
         self._new_buffers()
-        self.threads = ThreadpoolController()
+        self.threads = blas_threads()
 
     def _new_buffers(self) -> None:
         """Make room for the scores of a block and for the changes of G K / (2 alpha n)."""
