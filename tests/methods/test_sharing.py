@@ -128,10 +128,12 @@ def test_seeds_share_few_directions_to_the_bit(monkeypatch):
         assert_array_equal(first, second)
 
 
-def test_scaled_rows_of_few_training_sets_are_kept():
+@pytest.mark.parametrize(("small", "n_kept"), [(0, 4), (2**26, 9)])
+def test_scaled_rows_of_few_training_sets_or_of_small_ones_are_kept(small, n_kept, monkeypatch):
     X, y, S = linear_problem(features=FEATURES)
+    monkeypatch.setattr(_sharing, "_SMALL", small)
     with share_sums("a"):
         for n in range(len(y) - 9, len(y)):
             ALE(S, random_state=0).fit(X[:n], y[:n])
     (kept,) = _sharing._kept.values()
-    assert [len(rows.X) for rows in kept.rows.values()] == [len(y) - n for n in (4, 3, 2, 1)]
+    assert [len(rows.X) for rows in kept.rows.values()] == [len(y) - n for n in range(n_kept, 0, -1)]

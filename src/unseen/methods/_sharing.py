@@ -18,6 +18,7 @@ from unseen.methods._moments import Moments, Spectrum
 
 _MOST = 6  # training sets of an experiment: three folds, two parts, and all
 _MOST_ROWS = 4  # the same without the parts: scaled rows take as much memory as the samples
+_SMALL = 2**26  # bytes up to which more are kept: where classes are few, rehearsals train on many small sets
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class SharedSums:
         for old in [key] if key in self.moments else list(self.moments)[:too_many]:
             self.spectra.pop(id(self.moments.pop(old).gram), None)
         self.moments[key] = moments
+
+    def make_room(self, size: int) -> None:
+        """Forget the oldest scaled rows while those of one more training set, so many bytes, are too many."""
+        while len(self.rows) >= _MOST_ROWS and size + sum(r.X.nbytes for r in self.rows.values()) > _SMALL:
+            del self.rows[next(iter(self.rows))]
 
 
 _active: ContextVar[SharedSums | None] = ContextVar("shared_sums", default=None)
@@ -86,8 +92,7 @@ def shared_rows(training: Training, compute: Callable[[], ScaledRows]) -> Scaled
         return None
     key = _digest(training)
     if key not in shared.rows:
-        for old in list(shared.rows)[: max(0, len(shared.rows) + 1 - _MOST_ROWS)]:
-            del shared.rows[old]
+        shared.make_room(4 * training.X.size)  # float32
         shared.rows[key] = compute()
     return shared.rows[key]
 
