@@ -350,13 +350,14 @@ def best_retention(fold, alone, shares):
 
 
 def retention_rule(folds, shifts, cross_fitted, shares):
-    """r*: the mean over folds of the best retention plus the shift; that without calibration if as good.
+    """r*: the trimmed mean of the best retentions plus shifts; that without calibration if as good.
 
     ``folds`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
     """
     alone = seen_accuracy(*cross_fitted, -math.inf)
-    r = np.mean([best_retention(fold, alone, shares) + shift for fold, shift in zip(folds, shifts)])
-    r = min(max(r, 0.0), 1.0)
+    found = sorted(best_retention(fold, alone, shares) + shift for fold, shift in zip(folds, shifts))
+    outer = len(found) // 5
+    r = min(max(np.mean(found[outer : len(found) - outer]), 0.0), 1.0)
     before = seen_accuracy(*cross_fitted, 0.0) / alone
 
     def expected_h(share):
@@ -370,7 +371,7 @@ def retention_rule(folds, shifts, cross_fitted, shares):
 
 
 def ridge_means(S, M, wanted, alphas):
-    """Class means M regressed on descriptions S; the alpha with the least error for classes left out."""
+    """Class means M regressed on descriptions S; the errors for classes left out, which choose alpha."""
     scale = np.sqrt(np.mean([np.sum((s - S.mean(axis=0)) ** 2) for s in S]))
 
     def predict(S, M, alpha, wanted):
@@ -378,14 +379,14 @@ def ridge_means(S, M, wanted, alphas):
         W = np.linalg.solve((S - s).T @ (S - s) + alpha * np.eye(S.shape[1]), (S - s).T @ (M - m))
         return m + (wanted - s) @ W
 
-    def error(alpha):
+    def errors(alpha):
         left_out = [np.arange(len(S)) != k for k in range(len(S))]
-        return sum(
-            np.sum((M[k] - predict(S[kept] / scale, M[kept], alpha, S[k] / scale)) ** 2)
-            for k, kept in enumerate(left_out)
+        return np.array(
+            [M[k] - predict(S[kept] / scale, M[kept], alpha, S[k] / scale) for k, kept in enumerate(left_out)]
         )
 
-    return predict(S / scale, M, min(alphas, key=error), wanted / scale)
+    best = min(alphas, key=lambda alpha: np.sum(errors(alpha) ** 2))
+    return predict(S / scale, M, best, wanted / scale), errors(best)
 
 
 # ---- splits: counts of the seen test set by trying all ---------------------------------------------------

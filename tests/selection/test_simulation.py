@@ -11,11 +11,19 @@ from sklearn.preprocessing import FunctionTransformer
 
 import oracle
 from unseen import LinearSV
+from unseen.calibration.curve import ScoreMaxima
 from unseen.datasets import load
 from unseen.datasets.splits import GZSLFolds
 from unseen.selection.evaluation import Samples
 from unseen.selection.gamma import SHARES
-from unseen.selection.simulation import ALPHAS, N_SIMULATED, SimulatedFold, Simulation
+from unseen.selection.simulation import (
+    ALPHAS,
+    MOST_CLASSES,
+    N_SIMULATED,
+    SimulatedFold,
+    Simulation,
+    regress_means,
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +44,26 @@ def shift(fold, prototypes=None, unseen=None, wrap=lambda X: X, model=None):
     return Simulation(np.flatnonzero(data.unseen) if unseen is None else unseen)(model, *parts)
 
 
-def test_the_shift_equals_its_literal_formula(fold):
+@pytest.mark.parametrize("normalize", ["l2", "standard", None])
+def test_the_shift_equals_its_literal_formula(normalize, fold):
     data, train, validation = fold
-    model = LinearSV(data.prototypes).fit(train.X, train.y)
-    seen = np.unique(train.y)
-    means = np.array([train.X[train.y == c].mean(axis=0, dtype=float) for c in seen])
-    drawn = np.random.default_rng(0).integers(len(train.y), size=N_SIMULATED)
-    residuals = train.X[drawn] - means[np.searchsorted(seen, train.y[drawn])]
+    model = LinearSV(data.prototypes, normalize=normalize).fit(train.X, train.y)
+    seen, S = np.unique(train.y), data.prototypes.astype(float)
+
+    def scaled(X):
+        return X / np.linalg.norm(X, axis=1, keepdims=True) if normalize == "l2" else X.astype(float)
+
+    X = scaled(train.X)
+    means = np.array([X[train.y == c].mean(axis=0) for c in seen])
+    rng = np.random.default_rng(0)
+    drawn, left_out = (rng.integers(n, size=N_SIMULATED) for n in (len(X), len(seen)))
+    residuals = X[drawn] - means[np.searchsorted(seen, train.y[drawn])]
     of_seen = np.isin(validation.y, seen)
-    S = data.prototypes.astype(float)
 
     def literal(classes):
-        centers = oracle.ridge_means(S[seen], means, S[classes], ALPHAS)
-        X = np.concatenate([validation.X[of_seen], *(center + residuals for center in centers)])
+        centers, errors = oracle.ridge_means(S[seen], means, S[classes], ALPHAS)
+        noise = np.sqrt(0.5) * errors[left_out] + residuals
+        X = np.concatenate([validation.X[of_seen], *(center + noise for center in centers)])
         y = np.concatenate([validation.y[of_seen], np.repeat(classes, N_SIMULATED)])
         labels = np.union1d(seen, classes)
         scores = model.similarity(X.astype(np.float32))[:, labels].astype(float)
@@ -56,7 +71,8 @@ def test_the_shift_equals_its_literal_formula(fold):
         return oracle.best_retention(scored, oracle.seen_accuracy(*scored, -np.inf), SHARES[::10])
 
     unseen, held_out = np.flatnonzero(data.unseen), np.setdiff1d(validation.y, seen)
-    assert shift(fold) == pytest.approx(literal(unseen) - literal(held_out), abs=0.01)
+    found = shift(fold, model=LinearSV(data.prototypes, normalize=normalize))
+    assert found == pytest.approx(literal(unseen) - literal(held_out), abs=0.01)
 
 
 def test_unseen_classes_described_as_the_held_out_ones_have_no_shift(fold):
@@ -117,15 +133,43 @@ def test_a_model_without_descriptions_has_no_shift(fold):
     assert Simulation(np.flatnonzero(data.unseen))(model, train, validation) == 0
 
 
-def test_simulated_samples_keep_the_spread_of_their_classes(fold):
-    _, train, validation = fold
-    model = LinearSV(fold[0].prototypes).fit(train.X, train.y)
-    residuals = SimulatedFold(model, train, validation).residuals
-    within = np.concatenate([train.X[train.y == c] - train.X[train.y == c].mean(0) for c in set(train.y)])
-    assert residuals.shape == (N_SIMULATED, train.X.shape[1])
-    assert np.linalg.norm(residuals) / np.sqrt(N_SIMULATED) == pytest.approx(
-        np.linalg.norm(within) / np.sqrt(len(within)), rel=0.15
+def test_a_model_with_scores_of_its_own_has_no_shift(fold):
+    class Squared(LinearSV):
+        def similarity(self, X):
+            return super().similarity(X) ** 2
+
+    assert shift(fold, model=Squared(fold[0].prototypes)) == 0
+
+
+@pytest.mark.parametrize("spread", [1, 0])
+def test_simulated_samples_keep_the_spread_of_their_classes(spread, fold):
+    """And half the variance with which the mean of a class is missed, which is all without a spread."""
+    data, train, validation = fold
+    seen, index = np.unique(train.y, return_inverse=True)
+    means = np.array([train.X[index == c].mean(axis=0) for c in range(len(seen))])
+    train = Samples(means[index] + spread * (train.X - means[index]), train.y)
+    model = LinearSV(data.prototypes, normalize=None).fit(train.X, train.y)
+    noise = SimulatedFold(model, train, validation).noise
+    within = np.mean(np.sum((train.X - means[index]) ** 2, axis=1))
+    errors = np.mean(np.sum(regress_means(data.prototypes[seen], means)[1] ** 2, axis=1))
+    assert noise.shape == (N_SIMULATED, train.X.shape[1])
+    assert np.mean(np.sum(noise**2, axis=1)) == pytest.approx(within + errors / 2, rel=0.1)
+
+
+def test_samples_of_some_of_very_many_unseen_classes_are_simulated(fold, monkeypatch):
+    """All of them are candidates."""
+    data, train, validation = fold
+    S = np.concatenate([data.prototypes, np.tile(data.prototypes[data.unseen], (40, 1))])
+    unseen = np.arange(len(data.prototypes), len(S))
+    scored = []
+    found = ScoreMaxima.from_scores.__func__
+    monkeypatch.setattr(
+        ScoreMaxima, "from_scores", classmethod(lambda c, s, m: scored.append(s.shape) or found(c, s, m))
     )
+    assert -1 <= shift(fold, S, unseen) <= 1
+    n_seen = np.isin(validation.y, train.y).sum()
+    wide = [rows for rows, columns in scored if columns == len(np.unique(train.y)) + len(unseen)]
+    assert sum(wide) == n_seen + MOST_CLASSES * N_SIMULATED
 
 
 def test_few_of_many_samples_are_read(fold, monkeypatch):

@@ -162,7 +162,7 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
 
     The columns in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
-    if _is_linear(model) and len(labels) > MANY_CLASSES:
+    if is_linear(model) and len(labels) > MANY_CLASSES:
         return ScoreMaxima.concatenate(list(_linear_maxima(model, X, _columns_of(model, labels), seen)))
     blocks = _score_blocks(model, X, labels)
     return ScoreMaxima.concatenate([ScoreMaxima.from_scores(scores, seen) for _, scores in blocks])
@@ -198,7 +198,7 @@ def _score_blocks(model: Any, X: Any, labels: LabelArray) -> Iterator[tuple[slic
     columns: Any = _columns_of(model, labels)
     if np.array_equal(columns, np.arange(len(model.classes_))):
         columns = slice(None)  # no copy of the scores
-    if _is_linear(model) and isinstance(X, np.ndarray | Rows):
+    if is_linear(model) and isinstance(X, np.ndarray | Rows):
         for block, (scores,) in model._score_blocks(model._validate_samples(X), columns):
             yield block, scores  # no score of any other class was computed
         return
@@ -207,7 +207,7 @@ def _score_blocks(model: Any, X: Any, labels: LabelArray) -> Iterator[tuple[slic
         yield block, class_scores(model, rows)[:, columns]
 
 
-def _is_linear(model: Any) -> bool:
+def is_linear(model: Any) -> bool:
     """Whether the scores of a model are those of its linear classifier, and not of its own making."""
     return getattr(type(model), "similarity", None) is ZeroShotClassifier.similarity
 

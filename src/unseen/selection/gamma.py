@@ -13,7 +13,7 @@ gamma. The shift of a fold is how much more retention the real unseen classes ca
 (see ``simulation``):
 
     r_f = argmax over r of  2 U_f(r) r A / (U_f(r) + r A)
-    r* = mean over folds of  r_f + shift_f
+    r* = trimmed mean over folds of  r_f + shift_f
     gamma = where the held-out seen samples retain r*
 
 Where H is expected to be within 2 % of that without calibration, scores stay as they are: r* = r(0).
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import trim_mean
 
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import LabelArray, distinct_labels
@@ -32,6 +33,7 @@ from unseen.metrics import class_weights, harmonic_mean
 from unseen.selection.evaluation import FoldIndices, Trial
 
 SHARES = np.linspace(1, 0, 1001)  # the retentions that are compared
+TRIMMED = 0.2  # of the folds with the highest retentions do not count, nor those with the lowest
 NEAR = 0.02  # a harmonic mean within this share of the best one counts as equally good
 
 
@@ -87,7 +89,7 @@ def choose_retention(
     moved = np.array([at_share(row, SHARES - move) for row, move in zip(unseen, moves)])
     h = harmonic_mean(moved, seen).mean(axis=0)
     if goal == Goal():
-        chosen = float(np.clip(np.mean(best_retentions(unseen, seen_alone) + moves), 0, 1))
+        chosen = float(np.clip(trim_mean(best_retentions(unseen, seen_alone) + moves, TRIMMED), 0, 1))
         if uncalibrated is not None and at_share(h, uncalibrated) >= (1 - NEAR) * at_share(h, chosen):
             return uncalibrated
         return chosen
@@ -163,7 +165,7 @@ def rehearsal_folds(y: LabelArray, n_unseen: int, groups: ArrayLike | None = Non
     classes counts, never their prototypes.
     """
     classes = distinct_labels(y)
-    n_folds = 12 if len(classes) < 40 else 6 if len(classes) < 100 else 0
+    n_folds = 20 if len(classes) < 40 else 10 if len(classes) < 100 else 0
     rng = np.random.default_rng(0)
     size, deck, drawn = n_held_out(len(classes), n_unseen), classes[:0], []
     for _ in range(n_folds):

@@ -260,7 +260,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def _finish(self, samples: Samples, folds: Sequence[FoldIndices], *, few_shots: bool = True) -> Self:
         """Retrain on everything and calibrate; prepare for samples of new classes, if asked for."""
         self._retrain(samples)
-        self._choose_gamma(samples, folds)
+        self._choose_gamma(samples)
         self._choose_confidence(samples)
         simulate = few_shots and self.gamma == "retention"
         few = self._simulate_shots(samples, folds) if simulate else FewShots()
@@ -316,7 +316,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
 
     # ---- calibration -----------------------------------------------------------------------------
 
-    def _choose_gamma(self, samples: Samples, folds: Sequence[FoldIndices]) -> None:
+    def _choose_gamma(self, samples: Samples) -> None:
         """Choose gamma for both models, by the rule or, without unseen classes, by the paper's."""
         self.gamma_rule_ = self.gamma if not self.seen_.all() else "paper"
         if self.gamma_rule_ == "paper":
@@ -324,7 +324,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             self.gamma_, self.gamma_zsl_ = (curve.best_for(self._goal()).gamma for curve in curves)
             self._choose_retention([curve.seen_alone for curve in curves])
         else:
-            self._rehearse(samples, folds)
+            self._rehearse(samples)
             trials = self._cross_fit(samples)
             both = (trials[0], trials[-1])
             self._choose_retention(
@@ -356,13 +356,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             )
         )
 
-    def _rehearse(self, samples: Samples, folds: Sequence[FoldIndices]) -> None:
-        """Try the chosen parameters on further class folds, and simulate, where there are few classes."""
-        further = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
-        if not further:
+    def _rehearse(self, samples: Samples) -> None:
+        """Try the chosen parameters on other class folds, and simulate, where there are few classes."""
+        folds = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
+        if not folds:
             return
         simulation = Simulation(self.classes_[~self.seen_], self.weights)
-        found = self._run_folds(samples, [*folds, *further], self._chosen_params(), "Rehearsing", simulation)
+        found = self._run_folds(samples, folds, self._chosen_params(), "Rehearsing", simulation)
         self.held_out_.folds = [trial for _, trial in found[0]]
         self.held_out_.folds_zsl = [trial for _, trial in found[-1]]
 

@@ -4,35 +4,44 @@ Folds show which retention is best for *held-out* classes. The real unseen class
 tell from the seen ones. No sample of theirs may say so, but their descriptions do: in every fold, samples of
 both kinds of classes are simulated in the same way,
 
-    x = mu(s) + e,    mu(s) = s W + b by ridge regression of the means of the train classes
+    x = mu(s) + sqrt(1/2) d + e,    mu(s) = s W + b by ridge regression of the means of the train classes
 
-where e are the residuals of training samples from their class means. The model of the fold scores simulated
-samples of the held-out classes among train and held-out classes, and simulated samples of the unseen classes
-among train and unseen classes. Both are too easy, because no predicted mean is right, but equally so. What
+where d are the errors of this regression for train classes that are left out, and e the residuals of training
+samples from their class means. The model of the fold scores simulated samples of the held-out classes among
+train and held-out classes, and simulated samples of the unseen classes among train and unseen classes. What
 counts is the difference of the best retentions, the *shift* of the fold:
 
     shift = r(simulated unseen) - r(simulated held out)
+
+The model is linear, so that the scores of a sum are the sum of scores: a few rows are multiplied, not one per
+simulated sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
 
-from unseen._core.blocks import FloatArray, class_sums
+from unseen._core.blocks import FloatArray, class_sums, row_blocks, score_blocks
 from unseen._core.labels import LabelArray, label_positions
 from unseen._core.rows import choose_rows
-from unseen.base import ZeroShotClassifier
-from unseen.selection.evaluation import Samples, Trial, last_step, plain_rows, score_maxima
+from unseen._core.scaling import scale_rows, squared_lengths
+from unseen.calibration.curve import ScoreMaxima
+from unseen.selection.evaluation import Samples, Trial, is_linear, last_step, plain_rows
 from unseen.selection.gamma import best_retentions, seen_alone, unseen_at_retention
 
-N_SIMULATED = 100  # samples of each class
+N_SIMULATED = 300  # samples of each class
 MOST = 5000  # samples that are read of each part of a fold
+MOST_CLASSES = 100  # that samples are simulated of; of more classes some, at random
 ALPHAS = np.geomspace(0.01, 10, 7)  # of the ridge regression, for descriptions of mean squared length 1
+ERRORS = np.sqrt(
+    0.5
+)  # classes that are left out are harder to predict than with all others: half the variance
+
+PredictMeans = Callable[[FloatArray], FloatArray]  # descriptions (classes, attributes) -> (classes, features)
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,8 @@ class Simulation:
     weights: str = "per-class"
 
     def __call__(self, model: Any, train: Samples, validation: Samples) -> float:
-        """Return the shift of a fold, by its fitted model; 0 for a model that does not know descriptions."""
-        if not isinstance(last_step(model), ZeroShotClassifier):
+        """Return the shift of a fold, by its fitted model; 0 for one that is not of this package's kind."""
+        if not is_linear(last_step(model)):
             return 0.0
         fold = SimulatedFold(model, train, validation)
         held_out = np.setdiff1d(validation.y, train.y)
@@ -59,40 +68,90 @@ class SimulatedFold:
         X, y = some_rows(model, train)
         known, y = np.unique(y, return_inverse=True)
         means = class_sums(X, y, len(known)) / np.bincount(y)[:, None]  # (train classes, features)
-        drawn = np.random.default_rng(0).integers(len(y), size=N_SIMULATED)
-        self.residuals = X[drawn] - means[y[drawn]]  # (samples, features)
-        self.predict_means = regress_means(self._prototypes(known), means)
+        self.predict_means, errors = regress_means(self._prototypes(known), means)
+        rng = np.random.default_rng(0)
+        drawn, left_out = rng.integers(len(y), size=N_SIMULATED), rng.integers(len(known), size=N_SIMULATED)
+        # d and e of simulated samples, the same for every class
+        self.noise = ERRORS * errors[left_out] + X[drawn] - means[y[drawn]]  # (samples, features)
         self.X, self.y = some_rows(model, validation.take(np.flatnonzero(np.isin(validation.y, train.y))))
-        vars(self.classifier).pop("feature_names_in_", None)  # from here on rows are arrays
 
     def best_retention(self, classes: LabelArray, weights: str) -> float:
         """Return the retention that is best for simulated samples of these classes."""
-        means = self.predict_means(self._prototypes(classes))
-        simulated = means[:, None] + self.residuals  # (classes, samples, features)
-        X = np.concatenate([self.X, simulated.reshape(-1, self.X.shape[1]).astype(self.X.dtype)])
-        y = np.concatenate([self.y, np.repeat(classes, N_SIMULATED)])
         labels = np.union1d(self.labels, classes)
         seen = np.isin(labels, self.labels)
-        maxima = score_maxima(self.classifier, X, labels, seen)
+        drawn = np.sort(np.random.default_rng(0).permutation(classes)[:MOST_CLASSES])
+        y = np.concatenate([self.y, np.repeat(drawn, N_SIMULATED)])
+        maxima = ScoreMaxima.concatenate(
+            [ScoreMaxima.from_scores(scores, seen) for scores in self._scores(drawn, labels)]
+        )
         trial = Trial.from_maxima(maxima, np.searchsorted(labels, y), seen)
         unseen = unseen_at_retention(trial, weights=weights)
         return float(best_retentions(unseen[None], seen_alone(trial, weights))[0])
+
+    def _scores(self, classes: LabelArray, labels: LabelArray) -> Iterator[FloatArray]:
+        """Yield the scores for ``labels`` of held-out samples, then of simulated ones, class by class."""
+        columns = label_positions(labels, self.classifier.classes_)
+        coef, intercept = self.classifier.coef_[columns].T, self.classifier.intercept_[columns]
+        for block in score_blocks(len(self.X), len(labels)):
+            yield self.X[block] @ coef + intercept
+        means = self.predict_means(self._prototypes(classes))  # (classes, features)
+        for block in row_blocks(len(means), max(1, MOST // N_SIMULATED)):
+            products = (means[block] @ coef)[:, None] + self.noise @ coef  # (classes, samples, labels)
+            products /= self._lengths(means[block])[:, :, None]
+            yield products.reshape(-1, len(labels)) + intercept
+
+    def _lengths(self, means: FloatArray) -> FloatArray:
+        """Return the lengths by which the products of simulated samples are divided, (classes, samples)."""
+        if self.classifier.normalize != "l2":
+            return np.ones((len(means), N_SIMULATED))
+        # |m + n|^2 = |m|^2 + 2 m . n + |n|^2
+        squared = squared_lengths(means)[:, None] + 2 * means @ self.noise.T + squared_lengths(self.noise)
+        return np.sqrt(np.maximum(squared, np.finfo(np.float32).tiny))
 
     def _prototypes(self, labels: LabelArray) -> FloatArray:
         """Return the descriptions of some classes, (classes, attributes)."""
         return np.asarray(self.classifier.prototypes_[label_positions(labels, self.classifier.classes_)])
 
 
-def regress_means(S: FloatArray, means: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return a function from descriptions to class means, learned from the classes that have samples."""
-    scale = np.sqrt(np.mean(np.sum((S - S.mean(axis=0)) ** 2, axis=1))) or 1.0
-    regression = RidgeCV(ALPHAS).fit(S / scale, means)  # alpha by leaving classes out
-    # with one feature the regression would return (classes,)
-    return lambda wanted: np.asarray(regression.predict(wanted / scale)).reshape(len(wanted), means.shape[1])
+def regress_means(S: FloatArray, means: FloatArray) -> tuple[PredictMeans, FloatArray]:
+    """Learn class means from descriptions by ridge regression, on the classes that have samples.
+
+    Returns
+    -------
+    predict : callable
+        From descriptions to class means.
+    errors : ndarray of shape (classes, features)
+        Of the mean of each class, where it is left out. They choose alpha.
+
+    Examples
+    --------
+    >>> S = np.array([[0.0], [1.0], [2.0]])
+    >>> predict, errors = regress_means(S, 10 * S)
+    >>> predict(np.array([[4.0]])).round()
+    array([[40.]])
+    """
+    origin, level = S.mean(axis=0), means.mean(axis=0)
+    scale = np.sqrt(np.mean(np.sum((S - origin) ** 2, axis=1))) or 1.0
+    S, M = (S - origin) / scale, means - level
+    e, V = np.linalg.eigh(S @ S.T)
+    e, VM = np.maximum(e, 0), V.T @ M
+
+    def left_out(alpha: float) -> FloatArray:
+        # M_i - mu(s_i) without class i = (M - H M)_i / (1 - h_i - 1/n),  H = S S' (S S' + alpha I)^-1
+        kept = e / (e + alpha)
+        h = V**2 @ kept + 1 / len(S)
+        return np.asarray((M - V @ (kept[:, None] * VM)) / np.maximum(1 - h, 1e-6)[:, None])
+
+    errors = [left_out(alpha) for alpha in ALPHAS]
+    best = int(np.argmin([np.sum(found**2) for found in errors]))
+    # mu(s) = m + (s - s0) S' (S S' + alpha I)^-1 M
+    W = S.T @ (V @ (VM / (e + ALPHAS[best])[:, None]))  # (attributes, features)
+    return lambda wanted: level + (wanted - origin) / scale @ W, errors[best]
 
 
 def some_rows(model: Any, samples: Samples) -> tuple[FloatArray, LabelArray]:
-    """Return rows as the classifier of a model gets them, and their labels; of many samples some."""
+    """Return rows as the linear classifier of a model multiplies them, and their labels; of many some."""
     n = len(samples.y)
     drawn = np.sort(np.random.default_rng(0).permutation(n)[:MOST])
-    return plain_rows(model, choose_rows(samples.X, drawn)), samples.y[drawn]
+    rows = plain_rows(model, choose_rows(samples.X, drawn))
+    return scale_rows(rows, last_step(model).normalize), samples.y[drawn]
