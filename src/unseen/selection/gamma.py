@@ -158,7 +158,7 @@ def retention_at(trial: Trial, gamma: float, weights: str = "per-class") -> floa
 
 
 def rehearsal_folds(y: LabelArray, n_unseen: int, groups: ArrayLike | None = None) -> list[FoldIndices]:
-    """Return further class folds to rehearse the trade-off on, the more the fewer classes there are.
+    """Return other class folds to rehearse the trade-off on, the more the fewer classes there are.
 
     As large a share of the classes is held out as is really unseen; all classes are held out about equally
     often. None with 100 classes or more: the folds of the selection are enough. Only the number of unseen

@@ -72,7 +72,7 @@ Curves = Sequence[SeenUnseenCurve]  # one per fold
 class HeldOut:
     """How held-out samples fared with the chosen parameters: what gamma and the model card are made of."""
 
-    folds: list[Trial] = field(default_factory=list)  # held-out classes: a trial per fold and rehearsal
+    folds: list[Trial] = field(default_factory=list)  # held-out classes: a trial per fold, or per rehearsal
     folds_zsl: list[Trial] = field(default_factory=list)  # the same with the parameters of the ZSL model
     dressed: list[Trial] = field(default_factory=list)  # dress rehearsals, in the places of unseen classes
     curves: Curves = ()  # mean validation curves of the GZSL and of the ZSL model
@@ -342,7 +342,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     def _choose_retention(
         self, alone: Sequence[float], uncalibrated: Sequence[float | None] = (None, None)
     ) -> None:
-        """Choose the retention of both models by what folds and rehearsals have shown."""
+        """Choose the retention of both models by what folds or rehearsals have shown."""
         self.retention_, self.retention_zsl_ = (
             choose_retention(
                 np.array([unseen_at_retention(trial, weights=self.weights) for trial in trials]),
@@ -407,7 +407,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 advance(1, "")
 
     def _held_out_folds(self) -> list[Kept]:
-        """Return calibrated samples of the folds and rehearsals, at the retention of the final model."""
+        """Return calibrated samples of the folds or rehearsals, at the retention of the final model."""
         paper = self.gamma_rule_ == "paper"
         return [
             kept.calibrated(

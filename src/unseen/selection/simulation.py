@@ -28,7 +28,7 @@ import numpy as np
 from unseen._core.blocks import FloatArray, class_sums, row_blocks, score_blocks
 from unseen._core.labels import LabelArray, label_positions
 from unseen._core.rows import choose_rows
-from unseen._core.scaling import scale_rows, squared_lengths
+from unseen._core.scaling import Standardization, scale_rows, squared_lengths
 from unseen.calibration.curve import ScoreMaxima
 from unseen.selection.evaluation import Samples, Trial, is_linear, last_step, plain_rows
 from unseen.selection.gamma import best_retentions, seen_alone, unseen_at_retention
@@ -69,10 +69,9 @@ class SimulatedFold:
         known, y = np.unique(y, return_inverse=True)
         means = class_sums(X, y, len(known)) / np.bincount(y)[:, None]  # (train classes, features)
         self.predict_means, errors = regress_means(self._prototypes(known), means)
-        rng = np.random.default_rng(0)
-        drawn, left_out = rng.integers(len(y), size=N_SIMULATED), rng.integers(len(known), size=N_SIMULATED)
-        # d and e of simulated samples, the same for every class
-        self.noise = ERRORS * errors[left_out] + X[drawn] - means[y[drawn]]  # (samples, features)
+        # d of the class of one training sample and e of another, the same for every simulated class
+        left_out, drawn = np.random.default_rng(0).integers(len(y), size=(2, N_SIMULATED))
+        self.noise = ERRORS * errors[y[left_out]] + X[drawn] - means[y[drawn]]  # (samples, features)
         self.X, self.y = some_rows(model, validation.take(np.flatnonzero(np.isin(validation.y, train.y))))
 
     def best_retention(self, classes: LabelArray, weights: str) -> float:
@@ -90,8 +89,8 @@ class SimulatedFold:
 
     def _scores(self, classes: LabelArray, labels: LabelArray) -> Iterator[FloatArray]:
         """Yield the scores for ``labels`` of held-out samples, then of simulated ones, class by class."""
-        columns = label_positions(labels, self.classifier.classes_)
-        coef, intercept = self.classifier.coef_[columns].T, self.classifier.intercept_[columns]
+        rows, intercept = self.classifier._linear_rows(self._prototypes(labels))
+        coef = rows.T  # (features, labels)
         for block in score_blocks(len(self.X), len(labels)):
             yield self.X[block] @ coef + intercept
         means = self.predict_means(self._prototypes(classes))  # (classes, features)
@@ -106,7 +105,7 @@ class SimulatedFold:
             return np.ones((len(means), N_SIMULATED))
         # |m + n|^2 = |m|^2 + 2 m . n + |n|^2
         squared = squared_lengths(means)[:, None] + 2 * means @ self.noise.T + squared_lengths(self.noise)
-        return np.sqrt(np.maximum(squared, np.finfo(np.float32).tiny))
+        return np.asarray(np.sqrt(np.maximum(squared, np.finfo(np.float32).tiny)))
 
     def _prototypes(self, labels: LabelArray) -> FloatArray:
         """Return the descriptions of some classes, (classes, attributes)."""
@@ -153,5 +152,8 @@ def some_rows(model: Any, samples: Samples) -> tuple[FloatArray, LabelArray]:
     """Return rows as the linear classifier of a model multiplies them, and their labels; of many some."""
     n = len(samples.y)
     drawn = np.sort(np.random.default_rng(0).permutation(n)[:MOST])
-    rows = plain_rows(model, choose_rows(samples.X, drawn))
-    return scale_rows(rows, last_step(model).normalize), samples.y[drawn]
+    rows, classifier = plain_rows(model, choose_rows(samples.X, drawn)), last_step(model)
+    if classifier.normalize == "standard":
+        standard = Standardization(classifier.standard_mean_, classifier.standard_scale_)
+        return standard.apply(rows), samples.y[drawn]
+    return scale_rows(rows, classifier.normalize), samples.y[drawn]
