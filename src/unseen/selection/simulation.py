@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, class_sums, row_blocks, score_blocks
+from unseen._core.blocks import SCORES, FloatArray, class_sums, row_blocks, score_blocks
 from unseen._core.labels import LabelArray, label_positions
 from unseen._core.rows import choose_rows
 from unseen._core.scaling import Standardization, scale_rows, squared_lengths
@@ -94,8 +94,9 @@ class SimulatedFold:
         for block in score_blocks(len(self.X), len(labels)):
             yield self.X[block] @ coef + intercept
         means = self.predict_means(self._prototypes(classes))  # (classes, features)
-        for block in row_blocks(len(means), max(1, MOST // N_SIMULATED)):
-            products = (means[block] @ coef)[:, None] + self.noise @ coef  # (classes, samples, labels)
+        noise = self.noise @ coef  # (samples, labels)
+        for block in row_blocks(len(means), max(1, SCORES // noise.size)):
+            products = (means[block] @ coef)[:, None] + noise  # (classes, samples, labels)
             products /= self._lengths(means[block])[:, :, None]
             yield products.reshape(-1, len(labels)) + intercept
 
