@@ -147,13 +147,13 @@ def test_gamma_is_in_the_units_of_the_scores_even_with_one_sample():
 def test_every_class_has_its_turns_in_rehearsals():
     y = np.repeat(np.arange(20), 10)
     folds = rehearsal_folds(y, 6)
-    assert len(folds) == 20
+    assert len(folds) == 24
     turns = np.zeros(20)
     for train, validation in folds:
         held_out = np.setdiff1d(y[validation], y[train])
         assert len(held_out) == 5  # 20 * 6 / 26
         turns[held_out] += 1
-    assert turns.min() >= 4 and np.ptp(turns) <= 2
+    assert turns.min() >= 5 and np.ptp(turns) <= 2
     assert len(rehearsal_folds(np.repeat(np.arange(60), 5), 10)) == 10
     assert rehearsal_folds(np.repeat(np.arange(150), 2), 50) == []
 

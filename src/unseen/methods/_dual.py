@@ -60,6 +60,7 @@ from unseen._core.rows import read_ahead, release_pages
 
 BLOCK = 256  # samples whose scores come from one matrix product
 PART = 16  # samples that move together: fewer converge in fewer epochs, more are quicker in each
+FEW_CLASSES = 40  # with fewer, a step is so small that twice as many samples take hardly longer
 MEMORY = 2**28  # bytes of dual variables that are held in memory
 RANKING = 10  # epochs in which the weights of the samples follow their ranks; then they stay
 PATIENCE = 50  # epochs after which a model is finished by descent on the primal problem
@@ -365,7 +366,8 @@ class Stack:
             F += self.left_out.scores[block]
             F -= self._left_out_scores(block, np.arange(len(self.active)))
             release_pages(self.left_out.scores)
-        size = min(PART, max(1, len(self.problem.y) // 8))
+        size = PART if len(self.problem.margins) >= FEW_CLASSES else 2 * PART
+        size = min(size, max(1, len(self.problem.y) // 8))
         with self.threads.limit(limits=1):  # these products are too small to share
             for part, before in halves(0, len(y), size):
                 if before is None:

@@ -165,7 +165,7 @@ def rehearsal_folds(y: LabelArray, n_unseen: int, groups: ArrayLike | None = Non
     classes counts, never their prototypes.
     """
     classes = distinct_labels(y)
-    n_folds = 20 if len(classes) < 40 else 10 if len(classes) < 100 else 0
+    n_folds = 24 if len(classes) < 40 else 10 if len(classes) < 100 else 0
     rng = np.random.default_rng(0)
     size, deck, drawn = n_held_out(len(classes), n_unseen), classes[:0], []
     for _ in range(n_folds):
