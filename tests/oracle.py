@@ -349,8 +349,8 @@ def best_retention(fold, alone, shares):
     return shares[0.98 * H.max() <= H].mean()
 
 
-def retention_rule(folds, shifts, cross_fitted, shares):
-    """r*: the trimmed mean of the best retentions plus shifts; that without calibration if as good.
+def retention_rule(folds, shifts, cross_fitted, shares, caution):
+    """r*: the trimmed mean of the best retentions plus shifts, a step back; no calibration if as good.
 
     ``folds`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
     """
@@ -359,6 +359,7 @@ def retention_rule(folds, shifts, cross_fitted, shares):
     outer = len(found) // 5
     r = min(max(np.mean(found[outer : len(found) - outer]), 0.0), 1.0)
     before = seen_accuracy(*cross_fitted, 0.0) / alone
+    r = r + caution * (before - r)
 
     def expected_h(share):
         found = []

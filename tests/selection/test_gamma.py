@@ -54,7 +54,7 @@ def test_the_rule_equals_its_literal_formula(small):
     parts, crossed = literal_parts(small, search)
     shifts = [trial.shift for trial in search.held_out_.folds]
     assert len(shifts) == len(parts) and np.std(shifts) > 0
-    share = oracle.retention_rule(parts, shifts, crossed, SHARES[::10])
+    share = oracle.retention_rule(parts, shifts, crossed, SHARES[::10], caution=0.05)
     assert search.retention_ == pytest.approx(share, abs=0.006)  # a tenth of the retentions are compared
     gamma = oracle.gamma_at_retention(*(crossed[0].astype(float), *crossed[1:]), search.retention_)
     assert search.gamma_ == pytest.approx(gamma, rel=1e-3)
@@ -66,6 +66,12 @@ def test_scores_stay_as_they_are_where_calibration_hardly_gains():
     assert choose_retention(high[None], 80.0, uncalibrated=0.97) == pytest.approx(0.88, abs=0.03)
     # the unseen classes flip as much later as the shift says
     assert choose_retention(high[None], 80.0, shifts=0.09, uncalibrated=0.97) == 0.97
+
+
+def test_caution_goes_a_step_back_to_no_calibration():
+    unseen = 100 * np.sqrt(1 - SHARES)[None]
+    bold = choose_retention(unseen, 80.0, uncalibrated=0.98)
+    assert choose_retention(unseen, 80.0, uncalibrated=0.98, caution=0.1) == pytest.approx(0.9 * bold + 0.098)
 
 
 def test_without_rehearsals_the_folds_decide(small, monkeypatch):

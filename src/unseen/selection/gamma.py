@@ -13,10 +13,12 @@ gamma. The shift of a fold is how much more retention the real unseen classes ca
 (see ``simulation``):
 
     r_f = argmax over r of  2 U_f(r) r A / (U_f(r) + r A)
-    r* = trimmed mean over folds of  r_f + shift_f
+    r = trimmed mean over folds of  r_f + shift_f
+    r* = r + caution (r(0) - r)
     gamma = where the held-out seen samples retain r*
 
-Where H is expected to be within 2 % of that without calibration, scores stay as they are: r* = r(0).
+The caution, a small step back to no calibration, is 0 with many classes. Where H is expected to be within 2 %
+of that without calibration, scores stay as they are: r* = r(0).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from unseen.selection.evaluation import FoldIndices, Trial
 
 SHARES = np.linspace(1, 0, 1001)  # the retentions that are compared
 TRIMMED = 0.2  # of the folds with the highest retentions do not count, nor those with the lowest
+CAUTION = 0.05  # of the way back to no calibration, where few classes say how far to go
 NEAR = 0.02  # a harmonic mean within this share of the best one counts as equally good
 
 
@@ -58,6 +61,7 @@ def choose_retention(
     *,
     shifts: ArrayLike = 0.0,
     uncalibrated: float | None = None,
+    caution: float = 0.0,
 ) -> float:
     """Return the retention of the best expected trade-off.
 
@@ -73,6 +77,8 @@ def choose_retention(
         How much more retention the real unseen classes call for than the held-out ones.
     uncalibrated : float, optional
         The retention without calibration. It is returned where it is expected to be as good.
+    caution : float
+        The share of the way back to the retention without calibration.
 
     Examples
     --------
@@ -90,9 +96,10 @@ def choose_retention(
     h = harmonic_mean(moved, seen).mean(axis=0)
     if goal == Goal():
         chosen = float(np.clip(trim_mean(best_retentions(unseen, seen_alone) + moves, TRIMMED), 0, 1))
-        if uncalibrated is not None and at_share(h, uncalibrated) >= (1 - NEAR) * at_share(h, chosen):
-            return uncalibrated
-        return chosen
+        if uncalibrated is None:
+            return chosen
+        chosen += caution * (uncalibrated - chosen)
+        return uncalibrated if at_share(h, uncalibrated) >= (1 - NEAR) * at_share(h, chosen) else chosen
     expected = moved.mean(axis=0)
     best = int(np.argmax(goal.value(expected, seen, h)))
     goal.check(

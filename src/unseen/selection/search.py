@@ -45,6 +45,7 @@ from unseen.selection.evaluation import (
 )
 from unseen.selection.few_shots import FewShots, choose_kappa, simulate_shots
 from unseen.selection.gamma import (
+    CAUTION,
     choose_retention,
     gamma_at_retention,
     rehearsal_folds,
@@ -324,12 +325,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             self.gamma_, self.gamma_zsl_ = (curve.best_for(self._goal()).gamma for curve in curves)
             self._choose_retention([curve.seen_alone for curve in curves])
         else:
-            self._rehearse(samples)
+            rehearsed = self._rehearse(samples)
             trials = self._cross_fit(samples)
             both = (trials[0], trials[-1])
             self._choose_retention(
                 [seen_alone(trial, self.weights) for trial in both],
                 [retention_at(trial, 0.0, self.weights) for trial in both],
+                CAUTION if rehearsed else 0.0,
             )
             self._set_gamma(trials)
         if self.gamma_rule_ != self.gamma:
@@ -340,7 +342,10 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             )
 
     def _choose_retention(
-        self, alone: Sequence[float], uncalibrated: Sequence[float | None] = (None, None)
+        self,
+        alone: Sequence[float],
+        uncalibrated: Sequence[float | None] = (None, None),
+        caution: float = 0.0,
     ) -> None:
         """Choose the retention of both models by what folds or rehearsals have shown."""
         self.retention_, self.retention_zsl_ = (
@@ -350,21 +355,23 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 self._goal(),
                 shifts=[trial.shift for trial in trials],
                 uncalibrated=before,
+                caution=caution,
             )
             for trials, accuracy, before in zip(
                 (self.held_out_.folds, self.held_out_.folds_zsl), alone, uncalibrated
             )
         )
 
-    def _rehearse(self, samples: Samples) -> None:
-        """Try the chosen parameters on other class folds, and simulate, where there are few classes."""
+    def _rehearse(self, samples: Samples) -> bool:
+        """Try the chosen parameters on other class folds, and simulate, where there are few; return if so."""
         folds = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
         if not folds:
-            return
+            return False
         simulation = Simulation(self.classes_[~self.seen_], self.weights)
         found = self._run_folds(samples, folds, self._chosen_params(), "Rehearsing", simulation)
         self.held_out_.folds = [trial for _, trial in found[0]]
         self.held_out_.folds_zsl = [trial for _, trial in found[-1]]
+        return True
 
     def _set_gamma(self, trials: Sequence[Trial]) -> None:
         """Take the gammas at which the cross-fitted samples retain what was chosen."""
