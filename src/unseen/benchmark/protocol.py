@@ -73,7 +73,8 @@ def evaluate_run(experiment: Experiment, method: str, seed: int) -> Evaluation:
     search = GZSLClassifierCV(model, cv=split.cv(), gamma=experiment.gamma)
     groups = None if data.groups is None else data.groups[split.train]
     samples = as_samples(choose_rows(data.X, split.train), data.y[split.train], groups)
-    search._finish(samples, search._choose_params(samples), few_shots=False)  # a bench adds no classes
+    search._choose_params(samples)
+    search._calibrate(samples)  # a bench neither rejects nor adds classes
     selected = time.perf_counter()
     measured = _measure(search, TestSamples(experiment))
     errors = attribute_error(experiment, model) if isinstance(model, LinearVS) else None

@@ -258,15 +258,20 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.held_out_.folds_zsl = [trial for _, trial in found[self.best_index_zsl_]]
         return folds
 
-    def _finish(self, samples: Samples, folds: Sequence[FoldIndices], *, few_shots: bool = True) -> Self:
-        """Retrain on everything and calibrate; prepare for samples of new classes, if asked for."""
-        self._retrain(samples)
-        self._choose_gamma(samples)
-        self._choose_confidence(samples)
-        simulate = few_shots and self.gamma == "retention"
-        few = self._simulate_shots(samples, folds) if simulate else FewShots()
+    def _finish(self, samples: Samples, folds: Sequence[FoldIndices]) -> Self:
+        """Retrain on everything, calibrate, and prepare for unknown classes and samples of new ones."""
+        self._calibrate(samples)
+        held_out = self._held_out_folds(), self._held_out_samples()
+        self.rejection_ = choose_rejection(*held_out, self.temperature_)
+        few = self._simulate_shots(samples, folds) if self.gamma == "retention" else FewShots()
         self.kappa_, self.sample_bias_ = few.kappa, few.bias
         return self
+
+    def _calibrate(self, samples: Samples) -> None:
+        """Retrain on everything; choose gamma and the temperature. This is all that a bench needs."""
+        self._retrain(samples)
+        self._choose_gamma(samples)
+        self._choose_temperature(samples)
 
     def _goal(self) -> Goal:
         return Goal(self.min_seen, self.min_unseen, self.unseen_share)
@@ -338,7 +343,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             warnings.warn(
                 "No unseen class is known yet, so gamma comes from the folds (the paper's rule). "
                 "Call recalibrate(X, y) after add_classes.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _choose_retention(
@@ -378,13 +383,12 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self.gamma_ = gamma_at_retention(trials[0], self.retention_, self.weights)
         self.gamma_zsl_ = gamma_at_retention(trials[-1], self.retention_zsl_, self.weights)
 
-    def _choose_confidence(self, samples: Samples) -> None:
-        """Choose temperature and rejection by held-out samples, at the gamma that was chosen."""
+    def _choose_temperature(self, samples: Samples) -> None:
+        """Choose the temperature by held-out samples, at the gamma that was chosen."""
         if self.gamma_rule_ == "retention":
             self._dress_rehearse(samples)
         folds, cross_fitted = self._held_out_folds(), self._held_out_samples()
         self._set_temperature(choose_temperature(folds, cross_fitted, self._dress_rehearsed()))
-        self.rejection_ = choose_rejection(folds, cross_fitted, self.temperature_)
 
     def _set_temperature(self, chosen: Temperature) -> None:
         self.temperature_, self.temperature_ratio_ = chosen.value, chosen.ratio
