@@ -33,7 +33,7 @@ def test_the_card_states_what_held_out_samples_show(trained, rule):
     seen = np.mean([right[crossed.y == c].mean() for c in np.unique(crossed.y)])
     assert card.expected.seen[0] == pytest.approx(100 * seen, abs=0.01)
     share, folds = retention_at(crossed, model.gamma_), []
-    for trial in model.held_out_.folds:
+    for trial in model.held_out_.rehearsals:
         right = trial.correct(gamma_at_retention(trial, np.clip(share - trial.shift, 0, 1)))
         unseen = [c for c in np.unique(trial.y) if not trial.seen[c]]
         folds.append(np.mean([right[trial.y == c].mean() for c in unseen]))

@@ -52,7 +52,7 @@ def literal_parts(small, search):
 def test_the_rule_equals_its_literal_formula(small):
     search = fit(small)
     parts, crossed = literal_parts(small, search)
-    shifts = [trial.shift for trial in search.held_out_.folds]
+    shifts = [trial.shift for trial in search.held_out_.rehearsals]
     assert len(shifts) == len(parts) and np.std(shifts) > 0
     share = oracle.retention_rule(parts, shifts, crossed, SHARES[::10], caution=0.05)
     assert search.retention_ == pytest.approx(share, abs=0.006)  # a tenth of the retentions are compared
@@ -77,7 +77,7 @@ def test_caution_goes_a_step_back_to_no_calibration():
 def test_without_rehearsals_the_folds_decide(small, monkeypatch):
     monkeypatch.setattr(rule, "rehearsal_folds", lambda y, n, groups: [])
     monkeypatch.setattr("unseen.selection.search.rehearsal_folds", lambda y, n, groups: [])
-    assert len(fit(small).held_out_.folds) == len(small[1].folds)
+    assert len(fit(small).held_out_.rehearsals) == len(small[1].folds)
 
 
 def test_a_sample_of_an_unseen_class_changes_nothing(small):

@@ -352,7 +352,7 @@ def test_the_papers_rule_takes_the_temperature_of_the_folds(small):
     split = make_split(small)
     model = GZSLClassifierCV(LinearSV(small.prototypes), {"alpha": [0.1]}, cv=split.cv(), gamma="paper")
     model.fit(small.X[split.train], small.y[split.train])
-    folds = [kept.calibrated(model.gamma_) for trial in model.held_out_.folds for kept in trial.kept]
+    folds = [kept.calibrated(model.gamma_) for trial in model.held_out_.rehearsals for kept in trial.kept]
     assert (model.temperature_, model.temperature_ratio_) == (fit_temperature(folds), 1.0)
 
 

@@ -80,15 +80,15 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
     rng = np.random.default_rng(random_state)
     held_out, gamma, n_unseen = model.held_out_, model.gamma_, int((~model.seen_).sum())
     if held_out.cross_fitted is None:  # no unseen class yet: the folds measure both kinds
-        seen = [_answers(trial, gamma, of_seen=True) for trial in held_out.folds]
-        unseen = [_answers(trial, gamma, of_seen=False) for trial in held_out.folds]
+        seen = [_answers(trial, gamma, of_seen=True) for trial in held_out.rehearsals]
+        unseen = [_answers(trial, gamma, of_seen=False) for trial in held_out.rehearsals]
     else:
         # r = S(gamma) / A_S->Cs; unseen samples where each fold retains the same share, less its shift
         share = retention_at(held_out.cross_fitted, gamma)
         seen = [_answers(held_out.cross_fitted, gamma, of_seen=True)]
         unseen = [
             _answers(trial, gamma_at_retention(trial, np.clip(share - trial.shift, 0, 1)), of_seen=False)
-            for trial in held_out.folds
+            for trial in held_out.rehearsals
         ]
     S, S_draws = _estimate_seen(seen, rng)
     U, U_draws = _estimate_unseen(unseen, n_unseen, rng)
@@ -125,7 +125,7 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
     that were left out of the candidates.
     """
     assert model.rejection_ is not None
-    folds, cross_fitted = [*model._held_out_folds(), *model._dress_rehearsed()], model._held_out_samples()
+    folds, cross_fitted = [*model._rehearsed(), *model._dress_rehearsed()], model._held_out_samples()
     chosen = model._temperature()
     if model.gamma_rule_ == "paper":  # the temperature of the folds
         in_folds, cross_fitted = [chosen] * len(folds), folds

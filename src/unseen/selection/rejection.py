@@ -6,14 +6,14 @@ Three scores of a sample are compared, all made of its calibrated scores f and t
     probability   max_c p(c)
     energy        T log sum_c exp(f(c) / T)
 
-The folds give unknown classes to compare them with: half of the held-out classes of a fold are left out of
+The rehearsals give unknown classes to compare them with: half of the held-out classes of one are left out of
 the candidates, then the other half. The score with the best mean AUROC between samples of known and of
 unknown classes is taken.
 
 The threshold keeps the share 1 - reject of held-out samples of known classes, where seen and held-out classes
 count the same. It is a number in the units of the scores again. What carries over is the share of held-out
-samples *of seen classes* that the threshold of a fold rejects. The threshold of the final model rejects the
-same share of its cross-fitted samples.
+samples *of seen classes* that the threshold of a rehearsal rejects. The threshold of the final model rejects
+the same share of its cross-fitted samples.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Rejection:
     """What was chosen: the score, and a threshold for every share of known samples in ``RATES``."""
 
     score: str  # a name in FAMILIARITIES
-    auroc: Mapping[str, float]  # of every score, the mean over folds
+    auroc: Mapping[str, float]  # of every score, the mean over rehearsals
     shares: FloatArray  # (101,), held-out samples of seen classes that are rejected at each rate, 0 to 1
     thresholds: FloatArray  # (101,)
 
@@ -83,27 +83,29 @@ class Rejection:
         return float(np.interp(reject, RATES, self.thresholds)) if reject else -np.inf
 
 
-def choose_rejection(folds: Sequence[Kept], cross_fitted: Sequence[Kept], temperature: float) -> Rejection:
+def choose_rejection(
+    rehearsed: Sequence[Kept], cross_fitted: Sequence[Kept], temperature: float
+) -> Rejection:
     """Return the score that detects unknown classes best, and its thresholds for the final model.
 
     Parameters
     ----------
-    folds, cross_fitted : sequence of Kept
-        As for ``choose_temperature``. Without cross-fitted samples the folds give the thresholds.
+    rehearsed, cross_fitted : sequence of Kept
+        As for ``choose_temperature``. Without cross-fitted samples the rehearsals give the thresholds.
     temperature : float
         Of the final model.
     """
-    temperatures = [fit_temperature([kept]) for kept in folds]
-    turns = [turn for kept, T in zip(folds, temperatures) for turn in leave_out(kept, T)]
+    temperatures = [fit_temperature([kept]) for kept in rehearsed]
+    turns = [turn for kept, T in zip(rehearsed, temperatures) for turn in leave_out(kept, T)]
     found = {name: float(np.mean([turn[name] for turn in turns])) for name in FAMILIARITIES} if turns else {}
     score = max(found, key=lambda name: found[name], default="max")
-    familiar = [FAMILIARITIES[score](kept.scores, T) for kept, T in zip(folds, temperatures)]
-    shares = np.mean([seen_shares(f, kept.of_seen) for f, kept in zip(familiar, folds)], axis=0)
-    return carry_thresholds(Rejection(score, found, shares, RATES), cross_fitted or folds, temperature)
+    familiar = [FAMILIARITIES[score](kept.scores, T) for kept, T in zip(rehearsed, temperatures)]
+    shares = np.mean([seen_shares(f, kept.of_seen) for f, kept in zip(familiar, rehearsed)], axis=0)
+    return carry_thresholds(Rejection(score, found, shares, RATES), cross_fitted or rehearsed, temperature)
 
 
 def carry_thresholds(chosen: Rejection, cross_fitted: Sequence[Kept], temperature: float) -> Rejection:
-    """Return the thresholds for the present candidates, with the shares that the folds have shown."""
+    """Return the thresholds for the present candidates, with the shares that rehearsals have shown."""
     familiar = np.concatenate(
         [chosen.familiarity(kept.scores[kept.of_seen], temperature) for kept in cross_fitted]
     )

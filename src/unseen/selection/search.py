@@ -73,8 +73,8 @@ Curves = Sequence[SeenUnseenCurve]  # one per fold
 class HeldOut:
     """How held-out samples fared with the chosen parameters: what gamma and the model card are made of."""
 
-    folds: list[Trial] = field(default_factory=list)  # held-out classes: a trial per fold, or per rehearsal
-    folds_zsl: list[Trial] = field(default_factory=list)  # the same with the parameters of the ZSL model
+    rehearsals: list[Trial] = field(default_factory=list)  # a trial per fold, or per rehearsal fold
+    rehearsals_zsl: list[Trial] = field(default_factory=list)  # the same with the parameters of the ZSL model
     dressed: list[Trial] = field(default_factory=list)  # dress rehearsals, in the places of unseen classes
     curves: Curves = ()  # mean validation curves of the GZSL and of the ZSL model
     cross_fitted: Trial | None = None  # held-out samples of the seen classes, among all present classes
@@ -254,14 +254,14 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         folds = list(_folds(self.cv, samples))
         found = self._run_folds(samples, folds, params)
         self._select(params, [[curve for curve, _ in by_fold] for by_fold in found])
-        self.held_out_.folds = [trial for _, trial in found[self.best_index_]]
-        self.held_out_.folds_zsl = [trial for _, trial in found[self.best_index_zsl_]]
+        self.held_out_.rehearsals = [trial for _, trial in found[self.best_index_]]
+        self.held_out_.rehearsals_zsl = [trial for _, trial in found[self.best_index_zsl_]]
         return folds
 
     def _finish(self, samples: Samples, folds: Sequence[FoldIndices]) -> Self:
         """Retrain on everything, calibrate, and prepare for unknown classes and samples of new ones."""
         self._calibrate(samples)
-        held_out = self._held_out_folds(), self._held_out_samples()
+        held_out = self._rehearsed(), self._held_out_samples()
         self.rejection_ = choose_rejection(*held_out, self.temperature_)
         few = self._simulate_shots(samples, folds) if self.gamma == "retention" else FewShots()
         self.kappa_, self.sample_bias_ = few.kappa, few.bias
@@ -352,7 +352,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         uncalibrated: Sequence[float | None] = (None, None),
         caution: float = 0.0,
     ) -> None:
-        """Choose the retention of both models by what folds or rehearsals have shown."""
+        """Choose the retention of both models by what the rehearsals have shown."""
         self.retention_, self.retention_zsl_ = (
             choose_retention(
                 np.array([unseen_at_retention(trial, weights=self.weights) for trial in trials]),
@@ -363,7 +363,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 caution=caution,
             )
             for trials, accuracy, before in zip(
-                (self.held_out_.folds, self.held_out_.folds_zsl), alone, uncalibrated
+                (self.held_out_.rehearsals, self.held_out_.rehearsals_zsl), alone, uncalibrated
             )
         )
 
@@ -374,8 +374,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
             return False
         simulation = Simulation(self.classes_[~self.seen_], self.weights)
         found = self._run_folds(samples, folds, self._chosen_params(), "Rehearsing", simulation)
-        self.held_out_.folds = [trial for _, trial in found[0]]
-        self.held_out_.folds_zsl = [trial for _, trial in found[-1]]
+        self.held_out_.rehearsals = [trial for _, trial in found[0]]
+        self.held_out_.rehearsals_zsl = [trial for _, trial in found[-1]]
         return True
 
     def _set_gamma(self, trials: Sequence[Trial]) -> None:
@@ -387,7 +387,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Choose the temperature by held-out samples, at the gamma that was chosen."""
         if self.gamma_rule_ == "retention":
             self._dress_rehearse(samples)
-        folds, cross_fitted = self._held_out_folds(), self._held_out_samples()
+        folds, cross_fitted = self._rehearsed(), self._held_out_samples()
         self._set_temperature(choose_temperature(folds, cross_fitted, self._dress_rehearsed()))
 
     def _set_temperature(self, chosen: Temperature) -> None:
@@ -417,14 +417,14 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 self.held_out_.dressed.append(trial)
                 advance(1, "")
 
-    def _held_out_folds(self) -> list[Kept]:
-        """Return calibrated samples of the folds or rehearsals, at the retention of the final model."""
+    def _rehearsed(self) -> list[Kept]:
+        """Return calibrated samples of the rehearsals, at the retention of the final model."""
         paper = self.gamma_rule_ == "paper"
         return [
             kept.calibrated(
                 self.gamma_ if paper else gamma_at_retention(trial, self.retention_, self.weights)
             )
-            for trial in self.held_out_.folds
+            for trial in self.held_out_.rehearsals
             for kept in trial.kept
         ]
 

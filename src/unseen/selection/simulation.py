@@ -37,9 +37,7 @@ N_SIMULATED = 300  # samples of each class
 MOST = 5000  # samples that are read of each part of a fold
 MOST_CLASSES = 100  # that samples are simulated of; of more classes some, at random
 ALPHAS = np.geomspace(0.01, 10, 7)  # of the ridge regression, for descriptions of mean squared length 1
-ERRORS = np.sqrt(
-    0.5
-)  # classes that are left out are harder to predict than with all others: half the variance
+ERRORS = np.sqrt(0.5)  # times the errors of left-out classes: half of their variance
 
 PredictMeans = Callable[[FloatArray], FloatArray]  # descriptions (classes, attributes) -> (classes, features)
 
