@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from unseen._core.blocks import FloatArray, IndexArray
-from unseen.metrics import Reliability, harmonic_mean, reliability
-from unseen.selection.evaluation import Kept, Trial
+from unseen.metrics import harmonic_mean
+from unseen.selection.evaluation import Trial
 from unseen.selection.gamma import gamma_at_retention, retention_at
 from unseen.selection.search import N_PARTS, GZSLClassifierCV
-from unseen.selection.temperature import Temperature, below_best, carry_temperature, confidence, of_kind
+from unseen.selection.temperature import carry_temperature, held_out_reliability, of_kind
 
 REPLICATES = 2000
 CONFIDENCE = 95  # percent
@@ -83,7 +83,7 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
         seen = [_answers(trial, gamma, of_seen=True) for trial in held_out.rehearsals]
         unseen = [_answers(trial, gamma, of_seen=False) for trial in held_out.rehearsals]
     else:
-        # r = S(gamma) / A_S->Cs; unseen samples where each fold retains the same share, less its shift
+        # r = S(gamma) / A_S->Cs; unseen samples where each rehearsal retains the same share, less its shift
         share = retention_at(held_out.cross_fitted, gamma)
         seen = [_answers(held_out.cross_fitted, gamma, of_seen=True)]
         unseen = [
@@ -125,14 +125,15 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
     that were left out of the candidates.
     """
     assert model.rejection_ is not None
-    folds, cross_fitted = [*model._rehearsed(), *model._dress_rehearsed()], model._held_out_samples()
+    rehearsed, cross_fitted = model._dress_rehearsed(), model._held_out_samples()
     chosen = model._temperature()
     if model.gamma_rule_ == "paper":  # the temperature of the folds
-        in_folds, cross_fitted = [chosen] * len(folds), folds
+        in_rehearsals, cross_fitted = [chosen] * len(rehearsed), rehearsed
     else:
-        in_folds = [carry_temperature(chosen, [of_kind(kept, True)]) for kept in folds]
-    unseen = _reliability(folds, in_folds, of_seen=False)
-    seen = _reliability(cross_fitted, [chosen] * len(cross_fitted), of_seen=True)
+        in_rehearsals = [carry_temperature(chosen, [of_kind(kept, True)]) for kept in rehearsed]
+    unseen = held_out_reliability([of_kind(kept, False) for kept in rehearsed], in_rehearsals)
+    of_seen = [of_kind(kept, True) for kept in cross_fitted]
+    seen = held_out_reliability(of_seen, [chosen] * len(of_seen))
     return {
         "temperature": model.temperature_,
         "temperature_unseen": model.temperature_factor_ * model.temperature_,
@@ -142,19 +143,6 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
         "reject": model.rejection_.score,
         "auroc": {name: round(value, 4) for name, value in model.rejection_.auroc.items()},
     }
-
-
-def _reliability(
-    held_out: Sequence[Kept], temperatures: Sequence[Temperature], *, of_seen: bool
-) -> Reliability:
-    """Return how sure and how right the answers for samples of the seen or of the unseen classes are."""
-    sure, right = [], []
-    for kept, temperature in zip(held_out, temperatures):
-        chosen = of_kind(kept, of_seen)
-        below = below_best(chosen.scores) / temperature.of(chosen.scores, chosen.seen)
-        sure.append(confidence(below, 1.0))
-        right.append(chosen.scores.argmax(axis=1) == chosen.y)
-    return reliability(np.concatenate(sure), np.concatenate(right))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +189,11 @@ def _estimate_seen(answers: Sequence[Answers], rng: np.random.Generator) -> tupl
 def _estimate_unseen(
     answers: Sequence[Answers], n_unseen: int, rng: np.random.Generator
 ) -> tuple[float, FloatArray]:
-    """Return the mean over folds of the per-class accuracy in percent, and draws for other classes.
+    """Return the mean over rehearsals of the per-class accuracy in percent, and draws for other classes.
 
     The unseen classes are not those that were held out, and they are few. Each draw resamples the held-out
-    classes, takes as many of them as are unseen, for each a fold that held it out (the spread between
-    folds), and the answers to its samples (binomial).
+    classes, takes as many of them as are unseen, for each a rehearsal that held it out (the spread between
+    rehearsals), and the answers to its samples (binomial).
     """
     value = float(100 * np.mean([a.share.mean() for a in answers]))
     turns = np.concatenate([a.classes for a in answers])

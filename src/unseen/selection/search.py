@@ -75,7 +75,7 @@ class HeldOut:
 
     rehearsals: list[Trial] = field(default_factory=list)  # a trial per fold, or per rehearsal fold
     rehearsals_zsl: list[Trial] = field(default_factory=list)  # the same with the parameters of the ZSL model
-    dressed: list[Trial] = field(default_factory=list)  # dress rehearsals, in the places of unseen classes
+    dressed: list[Trial] = field(default_factory=list)  # a trial per dress rehearsal, where classes are many
     curves: Curves = ()  # mean validation curves of the GZSL and of the ZSL model
     cross_fitted: Trial | None = None  # held-out samples of the seen classes, among all present classes
 
@@ -148,7 +148,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         alone; 1 with the paper's rule, which takes the temperature of the folds as it is.
     rejection_ : Rejection
         How ``predict(X, reject=...)`` detects samples of no described class, and the AUROC of each score on
-        the folds.
+        held-out classes.
     curve_ : SeenUnseenCurve
         Mean validation curve of ``best_params_``.
     cv_results_ : dict of lists and arrays
@@ -387,8 +387,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """Choose the temperature by held-out samples, at the gamma that was chosen."""
         if self.gamma_rule_ == "retention":
             self._dress_rehearse(samples)
-        folds, cross_fitted = self._rehearsed(), self._held_out_samples()
-        self._set_temperature(choose_temperature(folds, cross_fitted, self._dress_rehearsed()))
+        rehearsed, dressed = self._dress_rehearsed(), bool(self.held_out_.dressed)
+        self._set_temperature(choose_temperature(rehearsed, self._held_out_samples(), dressed=dressed))
 
     def _set_temperature(self, chosen: Temperature) -> None:
         self.temperature_, self.temperature_ratio_ = chosen.value, chosen.ratio
@@ -414,27 +414,26 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         )
         with progress(len(folds), "Rehearsing", unit="folds", quiet=not self.verbose) as advance:
             for trial in results(tasks, self.n_jobs):
-                self.held_out_.dressed.append(trial)
+                if all(kept.of_seen.any() for kept in trial.kept):  # without any, its units are unknown
+                    self.held_out_.dressed.append(trial)
                 advance(1, "")
 
     def _rehearsed(self) -> list[Kept]:
         """Return calibrated samples of the rehearsals, at the retention of the final model."""
+        return self._at_retention(self.held_out_.rehearsals)
+
+    def _dress_rehearsed(self) -> list[Kept]:
+        """Return the same of the dress rehearsals, where there are any."""
+        return self._at_retention(self.held_out_.dressed or self.held_out_.rehearsals)
+
+    def _at_retention(self, trials: Sequence[Trial]) -> list[Kept]:
         paper = self.gamma_rule_ == "paper"
         return [
             kept.calibrated(
                 self.gamma_ if paper else gamma_at_retention(trial, self.retention_, self.weights)
             )
-            for trial in self.held_out_.rehearsals
+            for trial in trials
             for kept in trial.kept
-        ]
-
-    def _dress_rehearsed(self) -> list[Kept]:
-        """Return calibrated samples of the dress rehearsals, at the retention of the final model."""
-        return [
-            kept.calibrated(gamma_at_retention(trial, self.retention_, self.weights))
-            for trial in self.held_out_.dressed
-            for kept in trial.kept
-            if kept.of_seen.any()
         ]
 
     def _held_out_samples(self) -> list[Kept]:

@@ -11,22 +11,19 @@ are probabilities, and the best class stays the best. T is right when answers ar
 The left side falls as T rises, so there is one such T. (The T of the highest likelihood is larger: it
 insures against the few held-out classes that are hopeless, and makes all other answers less sure.)
 
-T is a number in the units of a model's scores, so it is carried to the final model as gamma is. In the folds,
-at the retention of the final model, the temperature of all held-out samples (seen and held-out classes count
-the same) is ``ratio`` times that of the held-out samples of seen classes. In the final model, the latter is
-known from cross-fitted samples among the real candidates.
+T is a number in the units of a model's scores, so it is carried to the final model as gamma is. In
+rehearsals, at the retention of the final model, the temperature of all held-out samples (seen and held-out
+classes count the same) is ``ratio`` times that of the held-out samples of seen classes. In the final model,
+the latter is known from cross-fitted samples among the real candidates.
 
 With many classes three things are refined. Folds that hold out a third of the classes make the held-out ones
-look harder than the unseen ones will be: their models have learned from fewer classes. So a few *dress
-rehearsals* count as folds too: a tenth of the classes is held out and takes the places of as many unseen
-ones, so that as many unseen candidates compete as in the final model. And answers that are unseen classes
-have a temperature of their own, ``factor`` times the other:
-
-    factor = sqrt(T_unseen / T_seen)
-
-where T_seen and T_unseen (for answers that are seen and unseen classes) make the samples of seen classes as
-sure as they are right, and those of held-out classes as well. The whole ratio would cost likelihood. Last,
-the temperature of a sample grows with its *height*, how far its best class is above the mean class:
+look harder than the unseen ones will be: their models have learned from fewer classes. So the rehearsals are
+*dress rehearsals*: a tenth of the classes is held out and takes the places of as many unseen ones, so that as
+many unseen candidates compete as in the final model. And answers that are unseen classes have a temperature
+of their own, ``factor`` times the other. The factor is the square root of the one with the lowest calibration
+error on held-out samples, added up over those of seen and of held-out classes: all of it would cost
+likelihood. Last, the temperature of a sample grows with its *height*, how far its best class is above the
+mean class:
 
     T(x) = T (h(x) / h)^a,   h(x) = max_c f(x, c) - mean_c f(x, c)
 
@@ -47,13 +44,14 @@ from scipy.special import log_softmax
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.labels import LabelArray, distinct_labels
 from unseen.datasets.splits import GZSLFolds
+from unseen.metrics import Reliability, reliability
 from unseen.selection.evaluation import FoldIndices, Kept
 
 WIDEST = 12.0  # natural logarithms between the spread of the scores and the temperature, at most
-WIDEST_RATIO = 1.5  # natural logarithms between the temperatures of the two kinds of answers, at most
 
 N_DRESS = 3  # dress rehearsals
 DRESS_FROM = 100  # classes; with fewer there are none
+FACTORS = np.exp(sorted(np.linspace(-0.6, 0.6, 13), key=abs))  # for unseen answers, before the root
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the height, to choose from
 LOWEST = 1e-3  # relative height; equal scores have none
 
@@ -78,38 +76,38 @@ class Temperature:
 
 
 def choose_temperature(
-    folds: Sequence[Kept], cross_fitted: Sequence[Kept], dressed: Sequence[Kept] = ()
+    rehearsed: Sequence[Kept], cross_fitted: Sequence[Kept], *, dressed: bool = False
 ) -> Temperature:
     """Return the temperature of the final model.
 
     Parameters
     ----------
-    folds : sequence of Kept
-        Calibrated scores of held-out samples of seen and of held-out classes, fold by fold.
+    rehearsed : sequence of Kept
+        Calibrated scores of held-out samples of seen and of held-out classes, rehearsal by rehearsal.
     cross_fitted : sequence of Kept
         Calibrated scores of held-out samples of the seen classes among all present classes; without any,
-        the temperature of the folds is taken.
-    dressed : sequence of Kept
-        The same as ``folds``, from dress rehearsals; without any there is one temperature for all samples.
+        the temperature of the rehearsals is taken.
+    dressed : bool
+        Whether these are dress rehearsals. If not, there is one temperature for all samples.
     """
     if not cross_fitted:
-        return Temperature(fit_temperature(folds))
-    power = choose_power([*folds, *dressed]) if dressed else 0.0
-    held_out = [in_units(divide_heights(kept, power, mean_height([kept]))) for kept in [*folds, *dressed]]
+        return Temperature(fit_temperature(rehearsed))
+    power = choose_power(rehearsed) if dressed else 0.0
+    held_out = [in_units(divide_heights(kept, power, mean_height([kept]))) for kept in rehearsed]
     both_kinds = [kept for kept in held_out if 0 < kept.of_seen.sum() < len(kept.y)]
-    factor = fit_factor(both_kinds) if dressed and both_kinds else 1.0
+    factor = choose_factor(both_kinds) if dressed and both_kinds else 1.0
     ratio = fit_temperature([divide_unseen(kept, factor) for kept in held_out])
     return carry_temperature(Temperature(1.0, ratio, factor, power), cross_fitted)
 
 
 def in_units(kept: Kept) -> Kept:
-    """Return samples of a fold in its own units: the temperature of those of its seen classes is 1."""
+    """Return samples of a rehearsal in its own units: the temperature of those of its seen classes is 1."""
     unit = fit_temperature([of_kind(kept, True)])
     return Kept(kept.scores / unit, kept.y, kept.seen)
 
 
 def carry_temperature(chosen: Temperature, cross_fitted: Sequence[Kept]) -> Temperature:
-    """Return the temperature for the present candidates, with what the folds have shown."""
+    """Return the temperature for the present candidates, with what rehearsals have shown."""
     height = mean_height(cross_fitted)
     alone = fit_temperature([divide_heights(kept, chosen.power, height) for kept in cross_fitted])
     return replace(chosen, value=chosen.ratio * alone, height=height)
@@ -181,32 +179,32 @@ def divide_unseen(kept: Kept, factor: float) -> Kept:
     return Kept(kept.scores / answer_factors(kept.scores, kept.seen, factor), kept.y, kept.seen)
 
 
-def fit_factor(held_out: Sequence[Kept]) -> float:
-    """Return the square root of T_unseen / T_seen, with which both kinds of samples are as sure as right."""
+def choose_factor(held_out: Sequence[Kept]) -> float:
+    """Return the square root of the factor with the lowest calibration error, among ``FACTORS``."""
 
-    def overconfidence(log_ratio: float) -> float:
-        # T_seen makes samples of seen classes as sure as they are right; what of those of held-out classes?
-        divided = [divide_unseen(kept, np.exp(log_ratio)) for kept in held_out]
-        temperature = fit_temperature([of_kind(kept, True) for kept in divided])
-        return float(np.mean([overconfident(of_kind(kept, False), temperature) for kept in divided]))
+    def error(factor: float) -> float:
+        value = fit_temperature([divide_unseen(kept, factor) for kept in held_out])
+        temperatures = [Temperature(value, factor=factor)] * len(held_out)
+        kinds = ([of_kind(kept, seen) for kept in held_out] for seen in (True, False))
+        return sum(held_out_reliability(of_one_kind, temperatures).ece for of_one_kind in kinds)
 
-    if overconfidence(-WIDEST_RATIO) <= 0:
-        return float(np.exp(-WIDEST_RATIO / 2))
-    if overconfidence(WIDEST_RATIO) >= 0:
-        return float(np.exp(WIDEST_RATIO / 2))
-    return float(np.exp(brentq(overconfidence, -WIDEST_RATIO, WIDEST_RATIO, xtol=0.01) / 2))
+    return float(np.sqrt(min(FACTORS, key=error)))
+
+
+def held_out_reliability(held_out: Sequence[Kept], temperatures: Sequence[Temperature]) -> Reliability:
+    """Return how sure and how right answers for held-out samples are, with a temperature for each part."""
+    sure, right = [], []
+    for kept, temperature in zip(held_out, temperatures):
+        below = below_best(kept.scores) / temperature.of(kept.scores, kept.seen)
+        sure.append(confidence(below, 1.0))
+        right.append(kept.scores.argmax(axis=1) == kept.y)
+    return reliability(np.concatenate(sure), np.concatenate(right))
 
 
 def of_kind(kept: Kept, seen: bool) -> Kept:
     """Return the samples of the seen classes alone, or of the others."""
     rows = kept.of_seen == seen
     return Kept(kept.scores[rows], kept.y[rows], kept.seen)
-
-
-def overconfident(kept: Kept, temperature: float) -> float:
-    """Return how much surer than right the answers are, on average."""
-    right = kept.scores.argmax(axis=1) == kept.y
-    return float(np.mean(confidence(below_best(kept.scores), temperature) - right))
 
 
 def fit_temperature(held_out: Sequence[Kept]) -> float:
