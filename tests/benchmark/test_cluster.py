@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -283,10 +284,26 @@ def refusal(address, timeout=1):
     return str(error.value)
 
 
+def unclosed_clients():
+    from distributed import Client
+
+    clients = [thing for thing in gc.get_objects() if issubclass(type(thing), Client)]
+    return [client for client in clients if client.status != "closed"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["tcp://127.0.0.1:9", "nonsense://x", "tls://127.0.0.1:9", "inproc://x", "host", "host:port", ""],
+)
+def test_addresses_that_cannot_be_used(address):
+    before = unclosed_clients()
+    message = refusal(address)
+    assert message.startswith(f"No Dask scheduler answers at {address} (") and "\n" not in message
+    assert unclosed_clients() == before  # a destructor would close it, and might block the next client
+
+
 @slow
-def test_addresses_that_cannot_be_used(tmp_path):
-    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in refusal("tcp://127.0.0.1:9")
-    assert "No Dask scheduler answers at nonsense://x" in refusal("nonsense://x")
+def test_a_scheduler_without_workers(tmp_path):
     lonely = Cluster(tmp_path, workers=0)
     try:
         assert "has no workers" in refusal(lonely.address)

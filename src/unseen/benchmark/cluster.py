@@ -169,10 +169,25 @@ def _connect(address: str, timeout: float) -> Any:
         from distributed import Client
     except ImportError as error:
         raise need_extra("distributed", "dask", "--cluster") from error
-    connect: Any = Client  # distributed has no types
+    base: Any = Client  # distributed has no types
+
+    class ClosingClient(base):  # type: ignore[misc]
+        """A client that closes itself where it cannot start.
+
+        Otherwise its destructor does, and if that runs while another client starts, it waits for a lock
+        that the other one holds.
+        """
+
+        def start(self, **options: Any) -> None:
+            try:
+                super().start(**options)
+            except BaseException:
+                self.close()
+                raise
+
     try:
-        return connect(address, timeout=min(timeout, _CONNECT), set_as_default=False)
-    except (OSError, ValueError) as error:
+        return ClosingClient(address, timeout=min(timeout, _CONNECT), set_as_default=False)
+    except Exception as error:  # whatever the address makes of it: no host, no port, TLS without certificates
         raise UnseenError(
             f"No Dask scheduler answers at {address} ({error}). Start one with: dask scheduler; then one or "
             f"more workers with: dask worker {address} --nthreads 1"
