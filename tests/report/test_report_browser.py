@@ -61,7 +61,7 @@ def page(opened):
     """The report as the test before left it; afterwards: no error in the console, no request to anywhere."""
     page, troubles = opened
     page.set_viewport_size({"width": 1200, "height": 900})
-    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")  # charts are drawn when they come into view
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     yield page
     assert not troubles
 
@@ -278,6 +278,28 @@ def test_dark_mode_follows_the_system_and_the_button(page):
     page.wait_for_selector("html[data-theme=light]")
 
 
-def test_printing_draws_every_chart(page):
+DRAWN = "Array.from(document.querySelectorAll('[data-chart]'), place => Boolean(place.data))"
+
+
+def open_unscrolled(browser, path, script=""):
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.add_init_script(script)
+    page.goto(path.as_uri())
+    page.wait_for_selector("[data-chart=gain] .main-svg")
+    return page
+
+
+def test_every_chart_is_drawn_for_an_image_of_the_whole_page(browser, path):
+    page = open_unscrolled(browser, path)
+    for place in page.locator("[data-chart]").all():
+        place.locator(".main-svg").first.wait_for()
+    assert all(page.evaluate(DRAWN)) and page.evaluate("scrollY") == 0
+    page.close()
+
+
+def test_printing_draws_every_chart(browser, path):
+    page = open_unscrolled(browser, path, "window.requestIdleCallback = () => {};")
+    assert not all(page.evaluate(DRAWN))
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate("Array.from(document.querySelectorAll('[data-chart]')).every(place => place.data)")
+    assert all(page.evaluate(DRAWN))
+    page.close()

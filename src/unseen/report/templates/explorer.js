@@ -5,7 +5,7 @@ class Explorer {
   constructor(root, others) {
     this.root = root;
     this.others = others;
-    this.drawn = new Set();  // charts are drawn when somebody gets near them
+    this.drawn = new Set();  // charts so far: they are drawn one after another
     this.listen();
   }
 

@@ -1,15 +1,30 @@
-// ---- the page: charts when they come near, light and dark, print; ``panels`` are what is on it ----
+// ---- the page: charts when they come near or nothing else is to do, light and dark, print; ``panels`` are what is on it ----
 
 const panelOf = place => panels.find(panel => panel.root.contains(place));
+const waiting = new Set(all("[data-chart]"));  // places without a chart yet
 
-const near = new IntersectionObserver(entries => {
-  for (const entry of entries.filter(each => each.isIntersecting)) {
-    near.unobserve(entry.target);
-    panelOf(entry.target).show(entry.target.dataset.chart);
-  }
-}, {rootMargin: "600px"});
-runPacked("plotly").then(() => all("[data-chart]").forEach(place => near.observe(place)), () =>
-  all("[data-chart]").forEach(place => { place.textContent = "This browser is too old to draw; all numbers are in the tables."; }));
+function drawAt(place) {
+  waiting.delete(place);
+  near.unobserve(place);
+  panelOf(place).show(place.dataset.chart);
+}
+
+const near = new IntersectionObserver(entries =>
+  entries.filter(each => each.isIntersecting).forEach(each => drawAt(each.target)), {rootMargin: "600px"});
+
+// What is far away comes later, one chart at a time: whoever takes an image of the whole page gets all of them.
+const whenIdle = window.requestIdleCallback || (work => setTimeout(work, 100));
+function drawRest() {
+  const [next] = waiting;
+  if (!next) return;
+  drawAt(next);
+  whenIdle(drawRest);
+}
+
+runPacked("plotly").then(() => {
+  waiting.forEach(place => near.observe(place));
+  whenIdle(drawRest);
+}, () => waiting.forEach(place => { place.textContent = "This browser is too old to draw; all numbers are in the tables."; }));
 
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
@@ -27,7 +42,7 @@ document.getElementById("theme").addEventListener("click", () =>
 let beforePrint = "light";
 addEventListener("beforeprint", () => {
   beforePrint = document.documentElement.dataset.theme;
-  if (window.Plotly) all("[data-chart]").forEach(place => panelOf(place).show(place.dataset.chart));
+  if (window.Plotly) waiting.forEach(drawAt);
   setTheme("light");
 });
 addEventListener("afterprint", () => setTheme(beforePrint));

@@ -5,7 +5,7 @@ class Panel {
     this.root = root;
     this.experiment = DATA[Number(root.dataset.experiment)];
     this.fold = 0;
-    this.drawn = new Set();  // charts are drawn when somebody gets near them
+    this.drawn = new Set();  // charts so far: they are drawn one after another
     this.explorer = new Explorer(root.querySelector("[data-explorer]"), () => this.otherCurves());
     this.explorer.chance = this.experiment.chance.h;
     this.listen();
