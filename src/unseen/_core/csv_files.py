@@ -29,8 +29,10 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
                 f"expected a name of at most {LONGEST}."
             )
         if len(row) != len(header):
+            hint = " Put values that contain a comma in double quotes." if len(row) > len(header) else ""
             raise UnseenError(
-                f"{path}, line {number} has {len(row)} columns, expected {len(header)} as in the header."
+                f"{path}, line {number} has {len(row)} columns, "
+                f"expected {len(header)} as in the header.{hint}"
             )
     return [name.strip() for name in header], rows
 
