@@ -438,6 +438,14 @@ def test_folder_tables_are_checked(tmp_path):
     refused("labels.csv is not a CSV file", folder)
 
 
+def test_rows_without_any_value_are_skipped(tmp_path):
+    folder = small.write_folder(tmp_path / "own")
+    expected = load(folder).prototypes
+    with open(folder / "prototypes.csv", "a") as table:
+        table.write(",,,,\n\n , ,,,\n")  # as spreadsheets write them below a table
+    np.testing.assert_array_equal(load(folder).prototypes, expected)
+
+
 # ---- your own data ------------------------------------------------------------------------------------
 
 

@@ -12,10 +12,10 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # of tables that ar
 
 
 def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Return (header, rows) of a CSV file; every row is as long as the header."""
+    """Return (header, rows) of a CSV file; every row is as long as the header, and empty ones are skipped."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
-            lines = [row for row in csv.reader(file) if row]
+            lines = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise UnseenError(f"{path} is not a CSV file ({error}).") from error
     if len(lines) < 2:
