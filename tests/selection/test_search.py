@@ -244,6 +244,12 @@ def test_unknown_rule_for_gamma(small):
         fit(small, gamma="best")
 
 
+def test_a_class_instead_of_an_estimator(small):
+    data, split = small
+    with pytest.raises(UnseenError, match=r"Got the class LinearSV, but expected .* LinearSV\(prototypes\)"):
+        GZSLClassifierCV(LinearSV).fit(data.X[split.train], data.y[split.train])
+
+
 def test_a_classifier_of_seen_classes_alone_is_explained(small):
     data, split = small
     with pytest.raises(UnseenError, match=r"LogisticRegression has no score for class .* pass prototypes="):

@@ -244,6 +244,9 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """
         if self.gamma not in RULES:
             raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention' or 'paper'.")
+        if isinstance(self.estimator, type):
+            name = self.estimator.__name__
+            raise UnseenError(f"Got the class {name}, but expected an estimator: {name}(prototypes).")
         samples = as_samples(X, y, groups, sample_weight)
         return self._finish(samples, self._choose_params(samples))
 
