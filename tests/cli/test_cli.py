@@ -138,5 +138,34 @@ def test_the_shell_completes_commands(run, shell):
 
 def test_an_unknown_command_is_one_clear_line(run_process):
     done = run_process("benhc")
-    assert done.returncode == 2
-    assert "benhc" in done.stderr and "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: No such command 'benhc'. Did you mean 'bench'? (see unseen --help)\n"
+
+
+@pytest.mark.parametrize("names", [(), *((name,) for name in COMMANDS)], ids=" ".join)
+def test_a_wrong_option_is_one_clear_line(names):
+    done = CliRunner().invoke(main, [*names, "--nonsense"], prog_name="unseen")
+    assert (done.exit_code, done.stdout) == (2, "")
+    message, _, place = done.stderr.removesuffix("\n").rpartition(" (see ")
+    assert message.startswith("error: ") and "--nonsense" in message and "\n" not in message
+    assert place == " ".join(["unseen", *names, "--help)"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit"], "Missing option '--model'."),
+        (["predict"], "Missing argument 'MODEL'."),
+        (["bench", "--seeds", "x"], "Invalid value for '--seeds': 'x' is not a valid integer range."),
+        (["bench", "--jobs", "2", "--cluster", "x"], "--jobs and --cluster are mutually exclusive."),
+    ],
+)
+def test_wrong_usage_is_one_clear_line(arguments, message):
+    done = CliRunner().invoke(main, arguments, prog_name="unseen")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"error: {message} (see unseen {arguments[0]} --help)\n"
+
+
+def test_the_bare_command_prints_its_help():
+    done = CliRunner().invoke(main, [], prog_name="unseen")
+    assert done.output.startswith("Usage: unseen [OPTIONS] COMMAND") and "error" not in done.output

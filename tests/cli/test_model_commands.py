@@ -297,6 +297,17 @@ def test_export_writes_probabilities(birds, fitted, tmp_path):
     assert invoke("export", fitted, "--format", "npz", "--softmax").exit_code == 2
 
 
+@pytest.mark.parametrize("ending", ["onnx", "NPZ", "csv"])
+def test_export_takes_the_format_from_the_ending(fitted, tmp_path, ending):
+    out, expected = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+    done = invoke("export", fitted, "--out", out)
+    if ending == "csv":
+        assert done.exit_code == 2 and "expected a file ending in .onnx or .npz" in done.stderr
+        return
+    invoke("export", fitted, "--format", ending.lower(), "--out", expected)
+    assert done.exit_code == 0 and out.read_bytes() == expected.read_bytes()
+
+
 def test_inspect_shows_the_card_of_a_model(fitted, tmp_path):
     assert "unseen classes    2: crane, jay" in invoke("inspect", fitted).stdout
     assert json.loads(invoke("inspect", fitted, "--json").stdout) == read_card(fitted)
@@ -454,12 +465,12 @@ def test_extract_and_report_spare_files_of_the_user(folder, monkeypatch):
     assert files_of(folder) == before
 
 
-@pytest.mark.parametrize("kind", ["onnx", "npz"])
-def test_default_names_do_not_meet_those_of_the_readme(folder, monkeypatch, kind):
+@pytest.mark.parametrize("options", [[], ["--format", "onnx"], ["--format", "npz"]])
+def test_default_names_do_not_meet_those_of_the_readme(folder, monkeypatch, options):
     """birds.npz are the features: the exported layer goes elsewhere."""
     monkeypatch.chdir(folder)
     before = files_of(folder)
-    done = invoke("export", "birds.model", "--format", kind)
+    done = invoke("export", "birds.model", *options)
     assert done.exit_code == 0, done.output
     after = files_of(folder)
     assert {name: after[name] for name in before} == before and len(after) == len(before) + 1

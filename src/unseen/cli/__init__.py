@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from unseen import __version__
 from unseen.cli._signals import stoppable
 from unseen.cli._warnings import warnings_as_lines
-from unseen.errors import UnseenError, one_line
+from unseen.errors import UnseenError, did_you_mean, one_line
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
 COMMANDS: tuple[str, ...] = (
@@ -51,19 +54,41 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand; suggest one where the name is misspelled."""
+        if args[0] not in COMMANDS:
+            ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Parse what stands before the subcommand."""
+        with _errors_as_lines():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand; an error of the user or the machine becomes one line and exit code 2."""
-        try:
-            with stoppable(lambda: "no file was written."), warnings_as_lines():
-                return super().invoke(ctx)
-        except (UnseenError, OSError, MemoryError) as error:
-            if isinstance(error, BrokenPipeError):
-                raise  # the reader of our output has left, as head does
-            click.echo(f"error: {_explain(error)}", err=True)
-            sys.exit(2)
+        """Run the subcommand."""
+        with _errors_as_lines(), stoppable(lambda: "no file was written."), warnings_as_lines():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _errors_as_lines() -> Iterator[None]:
+    """Turn an error of the user or the machine into one line and exit code 2."""
+    try:
+        yield
+    except (BrokenPipeError, NoArgsIsHelpError):
+        raise  # the reader of our output has left, as head does; the bare command prints its help
+    except (click.UsageError, UnseenError, OSError, MemoryError) as error:
+        click.echo(f"error: {_explain(error)}", err=True)
+        sys.exit(2)
 
 
 def _explain(error: Exception) -> str:
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "unseen"
+        return f"{' '.join(error.format_message().split())} (see {command} --help)"
     if isinstance(error, MemoryError):
         return f"There is not enough memory. {' '.join(str(error).split())}".rstrip()
     return one_line(error)

@@ -13,10 +13,13 @@ from unseen.cli import options
 ENDINGS = {"onnx": ".onnx", "npz": ".layer.npz"}
 
 
-@click.command(epilog=options.example("unseen export birds.model --format onnx --out birds.onnx"))
+@click.command(epilog=options.example("unseen export birds.model --out birds.onnx"))
 @click.argument("model", type=options.FILE)
 @click.option(
-    "--format", "kind", required=True, type=click.Choice(list(ENDINGS)), help="What to write, see above."
+    "--format",
+    "kind",
+    type=click.Choice(list(ENDINGS)),
+    help="What to write, see above. [default: by the ending of --out, or onnx]",
 )
 @options.backbone("Image network to put in front of the classifier (onnx only).")
 @options.variant
@@ -25,7 +28,7 @@ ENDINGS = {"onnx": ".onnx", "npz": ".layer.npz"}
 @options.force
 def command(
     model: Path,
-    kind: str,
+    kind: str | None,
     backbone: str | None,
     variant: str | None,
     softmax: bool,
@@ -57,6 +60,7 @@ def command(
     from unseen.models.export import export
     from unseen.models.io import load
 
+    kind = kind or _kind_of(out)
     target = out or model.with_suffix(ENDINGS[kind])
     check_output(target, inputs=[model, backbone], force=force)
     if backbone and kind != "onnx":
@@ -69,3 +73,13 @@ def command(
     n_classes, width = fitted.coef_.shape
     what = f"{network.file.name} and one layer" if network else "one layer"
     click.echo(f"wrote {target}: {what}, {width} features to {n_classes} classes", err=True)
+
+
+def _kind_of(out: Path | None) -> str:
+    """Return the format that the ending of a file stands for; onnx without a file."""
+    kind = "onnx" if out is None else out.suffix.lower().removeprefix(".")
+    if kind not in ENDINGS:
+        raise click.UsageError(
+            f"--out is {str(out)!r}, expected a file ending in .onnx or .npz, or --format."
+        )
+    return kind
