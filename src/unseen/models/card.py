@@ -237,7 +237,7 @@ def format_card(card: Card) -> str:
     for kind, words in kinds.items():
         value, low, high = getattr(card.expected, kind)
         n = card.expected.samples[kind]
-        facts[words] = f"{value:5.1f} %  ({low:.1f} to {high:.1f}; {n} held-out samples)"
+        facts[words] = f"{value:5.1f} %  ({low:.1f} to {high:.1f}; {n} held-out answers)"
     facts |= _confidence(card.confidence) if card.confidence else {}
     lines = [f"{name:<17} {value}" for name, value in facts.items()]
     note = "Expected accuracies are per class, with 95 % intervals for a test set of this size."
