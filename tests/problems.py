@@ -36,9 +36,10 @@ def linear_problem(
     return Problem(X.astype(dtype), y, S)
 
 
-def small_experiment(gamma="paper") -> Experiment:
-    """Return an experiment on 400 samples of 16 classes, some of them unseen."""
-    data = load("synthetic", n_samples=400, n_features=40, n_classes=16, n_attributes=10, random_state=3)
+def small_experiment(gamma="paper", *, n_samples=400, n_classes=16) -> Experiment:
+    """Return an experiment on synthetic data, where some of the classes are unseen."""
+    sizes = {"n_samples": n_samples, "n_features": 40, "n_classes": n_classes, "n_attributes": 10}
+    data = load("synthetic", **sizes, random_state=3)
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
     return Experiment(data, make_split(data), asked, gamma)
 

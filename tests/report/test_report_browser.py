@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from problems import small_experiment
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import TestSamples as Samples
 from unseen.benchmark.protocol import evaluate_run, make_run
@@ -30,14 +31,16 @@ def experiment():
 @pytest.fixture(scope="module")
 def path(experiment, tmp_path_factory):
     """The report of three methods on digits, where a class carries a name that tries to be code."""
-    folder = tmp_path_factory.mktemp("run")
     names = [EVIL, *experiment.description["class_names"][1:]]
+    runs = {method: evaluate_run(experiment, method, 0) for method in METHODS}
+    del runs["sae"]["reliability"]  # as a store of an earlier version
+    return report_of(tmp_path_factory.mktemp("run"), experiment, runs, class_names=names)
+
+
+def report_of(folder, experiment, runs, **description):
     with Store(folder, create=True) as store:
-        store.add_experiment(experiment.key, {**experiment.description, "class_names": names})
-        for method in METHODS:
-            run = evaluate_run(experiment, method, 0)
-            if method == "sae":  # as a store of an earlier version
-                del run["reliability"]
+        store.add_experiment(experiment.key, {**experiment.description, **description})
+        for method, run in runs.items():
             store.add_result(make_run(experiment, method, 0), run | {"threads": 1, "warnings": []})
     return write_report(folder)
 
@@ -302,4 +305,19 @@ def test_printing_draws_every_chart(browser, path):
     assert not all(page.evaluate(DRAWN))
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert all(page.evaluate(DRAWN))
+    page.close()
+
+
+def test_thousands_of_classes_are_one_shape_for_each_part_of_the_split(browser, tmp_path):
+    """A bar for each would take the browser a minute at 20 000 classes."""
+    experiment = small_experiment(n_samples=6600, n_classes=1100)
+    path = report_of(tmp_path, experiment, {"linear-sv": evaluate_run(experiment, "linear-sv", 0)})
+    page = open_unscrolled(browser, path)
+    page.locator("[data-chart=splits] .main-svg").first.wait_for()
+    traces = page.evaluate(
+        "Array.from(document.querySelector('[data-chart=splits]').data, ({type, y}) => ({type, y}))"
+    )
+    assert {trace["type"] for trace in traces} == {"scatter"}
+    by_class = np.sum([trace["y"] for trace in traces], axis=0)
+    assert sorted(by_class) == sorted(np.bincount(experiment.dataset.y))
     page.close()

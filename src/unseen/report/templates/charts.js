@@ -187,8 +187,11 @@ function hardestChart(experiment, method) {
 // The paper's Fig. 2: the samples of each class by part; names as many as fit.
 function splitChart(experiment, method, fold, width) {
   const figure = experiment.splits.folds[fold], names = figure.order.map(c => experiment.classes.names[c]);
-  const traces = Object.entries(experiment.splits.names).map(([part, name]) => ({type: "bar", name: name,
-    x: figure.order.map((_, i) => i), y: figure.parts[part], customdata: names, marker: {color: experiment.splits.colors[part]},
+  const kind = color => names.length > 1000  // one shape for all bars: thousands of them take the browser a minute
+    ? {type: "scatter", mode: "lines", stackgroup: "parts", line: {shape: "hvh", width: 0}, fillcolor: color}
+    : {type: "bar", marker: {color: color}};
+  const traces = Object.entries(experiment.splits.names).map(([part, name]) => ({...kind(experiment.splits.colors[part]), name: name,
+    x: figure.order.map((_, i) => i), y: figure.parts[part], customdata: names,
     hovertemplate: "%{customdata}: %{y}<extra>" + name + "</extra>"}));
   const step = Math.ceil(14 * names.length / Math.max(200, width - 80));
   const shown = names.map((_, i) => i).filter(i => i % step === 0);
