@@ -136,6 +136,12 @@ def test_the_shell_completes_commands(run, shell):
     assert "report" in run(env={"_UNSEEN_COMPLETE": f"{shell}_complete", **asked}).stdout
 
 
+def test_nothing_completes_after_an_unknown_command(run):
+    asked = {"COMP_WORDS": "unseen benhc --", "COMP_CWORD": "2"}
+    done = run(env={"_UNSEEN_COMPLETE": "bash_complete", **asked})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_unknown_command_is_one_clear_line(run_process):
     done = run_process("benhc")
     assert (done.returncode, done.stdout) == (2, "")

@@ -58,7 +58,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand; suggest one where the name is misspelled."""
-        if args[0] not in COMMANDS:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:  # the shell may still be typing it
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
