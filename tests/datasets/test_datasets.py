@@ -425,7 +425,7 @@ def test_folder_tables_are_checked(tmp_path):
     table.write_text(good.replace("class,red", "class,red,odd"))
     refused(r"line 2 has 5 columns, expected 6 as in the header\.$", folder)
     table.write_text(good.replace("class,red", "class"))
-    refused("expected 4 as in the header. Put values that contain a comma in double quotes.", folder)
+    refused("expected 4 as in the header. Put values that contain ',' in double quotes.", folder)
     first = good.splitlines()[1].split(",")[1]
     table.write_text(good.replace(first, "rather red"))
     refused("line 2, column 'red' is 'rather red', expected a number", folder)

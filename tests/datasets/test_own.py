@@ -54,11 +54,32 @@ def table(path: Path, header: str = "class,red,big,loud", separator: str = ",", 
 # ---- the real cause ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs")])
-def test_another_separator_is_named(tmp_path, separator, name):
-    data = save(tmp_path / "a.npz", prototypes=None)
-    message = refusal(data, prototypes=table(tmp_path / "p.csv", separator=separator))
-    assert f"is separated by {name}, expected commas" in message and "antelope" not in message
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_columns_may_be_separated_as_spreadsheets_do(tmp_path, separator):
+    expected = read_prototypes(table(tmp_path / "p.csv"))
+    found = read_prototypes(table(tmp_path / "q.csv", separator=separator))
+    assert found.index.tolist() == expected.index.tolist() and found.columns == expected.columns
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_semicolons_go_with_decimal_commas(tmp_path):
+    (tmp_path / "p.csv").write_text("class;size;weight\nowl, small;0,5;-1,25e-2\nfox;2;,75\n")
+    found = read_prototypes(tmp_path / "p.csv")
+    assert found.index.tolist() == ["owl, small", "fox"]
+    np.testing.assert_array_equal(found.values, [[0.5, -0.0125], [2, 0.75]])
+
+
+def test_a_comma_is_no_decimal_point_between_tabs(tmp_path):
+    """It may separate thousands there."""
+    (tmp_path / "p.csv").write_text("class\tsize\nowl\t1,234\nfox\t2\n")
+    with pytest.raises(UnseenError, match="column 'size' is '1,234', expected a number"):
+        read_prototypes(tmp_path / "p.csv")
+
+
+def test_another_encoding_is_named(tmp_path):
+    (tmp_path / "p.csv").write_bytes("class;size\nM\xfcller;1\nfox;2\n".encode("cp1252"))
+    with pytest.raises(UnseenError, match=r"p\.csv is not a CSV file in UTF-8 .* Save it as CSV UTF-8\."):
+        read_prototypes(tmp_path / "p.csv")
 
 
 def test_a_table_without_header_is_named(tmp_path):
