@@ -63,6 +63,20 @@ def test_label_without_prototype_is_named():
     )
 
 
+def test_numbers_and_text_are_told_apart():
+    named = pd.DataFrame(np.eye(3), index=["0", "1", "2"])
+    text = message(LinearSV(named).fit, np.eye(3), [0, 1, 2])
+    assert text.startswith("y names class 0 as a number, but the classes are text.")
+    for prototypes in (np.eye(3), pd.DataFrame(np.eye(3), index=[5, 1, 2])):
+        text = message(LinearSV(prototypes).fit, np.eye(2, 3), ["1", "2"])
+        assert text.startswith("y names class 1 as text, but the classes are numbers.")
+
+
+def test_names_need_prototypes_that_name_their_classes():
+    text = message(LinearSV(np.eye(2)).fit, np.eye(2), ["zebra", "okapi"])
+    assert text.endswith("For names, pass a DataFrame indexed by class, or a mapping from class to row.")
+
+
 def test_unknown_name_is_answered_with_the_nearest():
     S = pd.DataFrame(np.eye(2), index=["zebra", "okapi"])
     assert "Did you mean 'zebra'?" in message(LinearSV(S).fit, np.eye(2), ["zebro", "okapi"])

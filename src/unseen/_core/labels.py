@@ -75,13 +75,18 @@ def _is_missing(label: Any) -> bool:
 
 
 def _unknown_label(labels: LabelArray, label: Any, classes: LabelArray, what: str, lacks: str) -> str:
-    n = len(classes)
+    n, names = len(classes), list(map(str, classes.tolist()))
+    if str(label) in names:  # 6 and "6"
+        kind, other = ("text", "numbers") if isinstance(label, str) else ("a number", "text")
+        return (
+            f"{what} names class {label} as {kind}, but the classes are {other}. "
+            "Convert one of them, for example with astype(str)."
+        )
     if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(n)):
         return (
             f"prototypes has {n} rows but {what} names class {label} (labels must be 0..{n - 1}). "
             f"{advise_on_range(labels, n)}"
         )
-    names = list(map(str, classes.tolist()))
     if str(label).lstrip("-").isdigit() and all(name.lstrip("-").isdigit() for name in names):
         # a number is not a typo of another one
         hint = f" {advise_on_range(labels, n)}" if names == list(map(str, range(n))) else ""
@@ -97,11 +102,13 @@ def advise_on_range(labels: LabelArray, n: int) -> str:
     'The labels count from 1: subtract 1.'
     >>> advise_on_range(np.array([0, 7]), 3)
     'Pass one prototype row per class.'
+    >>> advise_on_range(np.array(["owl"]), 3)
+    'For names, pass a DataFrame indexed by class, or a mapping from class to row.'
     """
     try:
         numbers = labels.astype(np.int64)
-    except ValueError:  # names among them
-        numbers = np.zeros(1, dtype=np.int64)
+    except ValueError:
+        return "For names, pass a DataFrame indexed by class, or a mapping from class to row."
     if numbers.min() == 1 and numbers.max() == n:
         return "The labels count from 1: subtract 1."
     return "Pass one prototype row per class."
