@@ -55,7 +55,8 @@ def _log_lines(total: int, what: str, unit: str, every: float = 10.0) -> Advance
             last = now
             left = (now - start) / done * (total - done)  # as if all steps took the same time
             note = f", about {_duration(left)} left" if done < total else f" in {_duration(now - start)}"
-            print(f"{what}: {done}/{total} {unit}{note} {text}".rstrip(), file=sys.stderr, flush=True)
+            detail = f", {text}" if text else ""
+            print(f"{what}: {done}/{total} {unit}{note}{detail}", file=sys.stderr, flush=True)
 
     return advance
 

@@ -255,7 +255,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self._goal()  # refuses a wrong one before the work
         params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, samples))
-        found = self._run_folds(samples, folds, params)
+        name = type(last_step(self.estimator)).__name__
+        found = self._run_folds(samples, folds, params, f"Choosing parameters of {name}")
         self._select(params, [[curve for curve, _ in by_fold] for by_fold in found])
         self.held_out_.rehearsals = [trial for _, trial in found[self.best_index_]]
         self.held_out_.rehearsals_zsl = [trial for _, trial in found[self.best_index_zsl_]]
@@ -284,7 +285,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         samples: Samples,
         folds: Sequence[FoldIndices],
         params: Sequence[Params],
-        what: str = "Choosing parameters",
+        what: str,
         find_shift: FindShift | None = None,
     ) -> list[list[tuple[SeenUnseenCurve, Trial]]]:
         """Return the curve and the trial on the validation part, [params][fold]."""
@@ -296,7 +297,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         with progress(len(folds), what, unit="folds", quiet=not self.verbose) as advance:
             for by_params in results(tasks, self.n_jobs):
                 found.append(by_params)
-                advance(1, f"{len(params)} combinations each")
+                advance(1, f"{len(params)} combination{'s' if len(params) > 1 else ''} each")
         return [list(by_fold) for by_fold in zip(*found)]
 
     def _select(self, params: list[dict[str, Any]], curves: Sequence[Curves]) -> None:
