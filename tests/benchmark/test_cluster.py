@@ -306,7 +306,7 @@ def test_addresses_that_cannot_be_used(address):
 def test_a_scheduler_without_workers(tmp_path):
     lonely = Cluster(tmp_path, workers=0)
     try:
-        assert "has no workers" in refusal(lonely.address)
+        assert "has no workers" in refusal(lonely.address, timeout=8)  # also to connect, on a busy machine
     finally:
         lonely.stop()
 
