@@ -1,4 +1,4 @@
-"""Runs of a bench share sums, spectra and scaled rows of equal samples, and nothing changes by it."""
+"""Methods share sums, spectra and scaled rows of equal samples, and nothing changes by it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from problems import linear_problem
-from unseen import ALE, ESZSL, LDA, SAE, LinearSV, LinearVS, SynC
+from unseen import ALE, ESZSL, LDA, SAE, GZSLClassifierCV, LinearSV, LinearVS, SynC
 from unseen.methods import _dual, _moments, _sharing, ranking
 from unseen.methods._sharing import share_sums
+from unseen.selection.auto import fit_best
 
 FEATURES = 9
 METHODS = [LinearSV, LinearVS, ESZSL, SAE, LDA]
@@ -64,6 +65,24 @@ def test_one_gram_matrix_and_one_spectrum_serve_all_methods(counted):
     with share_sums("b"):
         fit_all(X, y, S)
     assert counted["dsyrk"] == 2
+
+
+def test_methods_that_are_compared_share_the_sums_of_each_fold(counted, monkeypatch):
+    X, y, S = linear_problem(n=300, features=FEATURES, classes=12, seen=10)
+    alone = {method.__name__: GZSLClassifierCV(method(S)).fit(X, y) for method in METHODS}
+    finish, before_the_end = GZSLClassifierCV._finish, []
+
+    def count_and_finish(*arguments):
+        before_the_end.append(counted["dsyrk"])
+        return finish(*arguments)
+
+    monkeypatch.setattr(GZSLClassifierCV, "_finish", count_and_finish)
+    counted["dsyrk"] = 0
+    choice = fit_best({name: GZSLClassifierCV(model.estimator) for name, model in alone.items()}, X, y)
+    assert before_the_end == [3]  # once for each fold, of four methods that need it
+    assert choice.compared == {name: model.curve_.h for name, model in alone.items()}
+    assert_array_equal(choice.model.coef_, alone[choice.name].coef_)
+    assert not _sharing._kept and _sharing._active.get() is None
 
 
 def test_other_samples_share_nothing(counted):

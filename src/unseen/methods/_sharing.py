@@ -1,4 +1,4 @@
-"""Sums, spectra and scaled rows of the same training samples, computed once for all runs of a bench."""
+"""Sums, spectra and scaled rows of the same training samples, computed once for several methods or runs."""
 
 from __future__ import annotations
 
@@ -61,11 +61,15 @@ _kept: dict[str, SharedSums] = {}  # of the last experiment in this process
 
 
 @contextmanager
-def share_sums(experiment: str) -> Iterator[None]:
-    """Let methods share what they compute, in this block and later ones of the same experiment."""
-    if experiment not in _kept:
-        _kept.clear()
-    token = _active.set(_kept.setdefault(experiment, SharedSums()))
+def share_sums(experiment: str | None = None) -> Iterator[None]:
+    """Let methods share what they compute, in this block and, with a name, in later ones of the same name."""
+    if experiment is None:
+        sums = SharedSums()
+    else:
+        if experiment not in _kept:
+            _kept.clear()
+        sums = _kept.setdefault(experiment, SharedSums())
+    token = _active.set(sums)
     try:
         yield
     finally:

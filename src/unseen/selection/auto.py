@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
+from unseen.methods._sharing import share_sums
 from unseen.selection.search import GZSLClassifierCV, as_samples
 
 
@@ -40,9 +41,10 @@ def fit_best(
     samples = as_samples(X, y, groups)
     compared: dict[str, float] = {}
     best = ""
-    for name, search in searches.items():
-        folds = search._choose_params(samples)
-        compared[name] = search.curve_.h
-        if not best or compared[name] > compared[best]:
-            best, best_folds = name, folds
+    with share_sums():  # closed forms see the same folds
+        for name, search in searches.items():
+            folds = search._choose_params(samples)
+            compared[name] = search.curve_.h
+            if not best or compared[name] > compared[best]:
+                best, best_folds = name, folds
     return Choice(best, searches[best]._finish(samples, best_folds), compared)
