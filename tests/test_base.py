@@ -66,10 +66,10 @@ def test_label_without_prototype_is_named():
 def test_numbers_and_text_are_told_apart():
     named = pd.DataFrame(np.eye(3), index=["0", "1", "2"])
     text = message(LinearSV(named).fit, np.eye(3), [0, 1, 2])
-    assert text.startswith("y names class 0 as a number, but the classes are text.")
+    assert text == "y names class 0 as a number, but the classes are text. Use astype(str)."
     for prototypes in (np.eye(3), pd.DataFrame(np.eye(3), index=[5, 1, 2])):
         text = message(LinearSV(prototypes).fit, np.eye(2, 3), ["1", "2"])
-        assert text.startswith("y names class 1 as text, but the classes are numbers.")
+        assert text == "y names class 1 as text, but the classes are numbers. Use astype(int)."
 
 
 def test_names_need_prototypes_that_name_their_classes():

@@ -85,6 +85,20 @@ def test_methods_that_are_compared_share_the_sums_of_each_fold(counted, monkeypa
     assert not _sharing._kept and _sharing._active.get() is None
 
 
+def test_a_single_method_keeps_nothing_of_its_folds(monkeypatch):
+    """Sums and scaled rows of all folds would take memory that nobody else uses."""
+    X, y, S = linear_problem(n=300, features=FEATURES, classes=12, seen=10)
+    choose, active = GZSLClassifierCV._choose_params, []
+
+    def look_and_choose(*arguments):
+        active.append(_sharing._active.get())
+        return choose(*arguments)
+
+    monkeypatch.setattr(GZSLClassifierCV, "_choose_params", look_and_choose)
+    fit_best({"linear-vs": GZSLClassifierCV(LinearVS(S))}, X, y)
+    assert active == [None]
+
+
 def test_other_samples_share_nothing(counted):
     X, y, S = linear_problem(features=FEATURES)
     with share_sums("a"):

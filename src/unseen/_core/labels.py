@@ -77,11 +77,9 @@ def _is_missing(label: Any) -> bool:
 def _unknown_label(labels: LabelArray, label: Any, classes: LabelArray, what: str, lacks: str) -> str:
     n, names = len(classes), list(map(str, classes.tolist()))
     if str(label) in names:  # 6 and "6"
-        kind, other = ("text", "numbers") if isinstance(label, str) else ("a number", "text")
-        return (
-            f"{what} names class {label} as {kind}, but the classes are {other}. "
-            "Convert one of them, for example with astype(str)."
-        )
+        text = isinstance(label, str)
+        kind, other, needed = ("text", "numbers", "int") if text else ("a number", "text", "str")
+        return f"{what} names class {label} as {kind}, but the classes are {other}. Use astype({needed})."
     if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(n)):
         return (
             f"prototypes has {n} rows but {what} names class {label} (labels must be 0..{n - 1}). "
