@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unseen._core.blocks import BLOCK, MANY_CLASSES, BoolArray, FloatArray, IndexArray, score_blocks
+from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, IndexArray
 from unseen._core.labels import (
     LabelArray,
     attribute_names,
@@ -21,21 +22,31 @@ from unseen._core.labels import (
     label_positions,
     split_prototypes,
 )
+from unseen._core.prototypes import Prototypes, align
 from unseen._core.representation import one_line_repr
-from unseen._core.rows import Rows, as_rows, read_ahead
-from unseen._core.scaling import LinearScores, Standardization, scaled_products
+from unseen._core.rows import Rows, as_rows
+from unseen._core.scaling import Standardization
+from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
 from unseen._core.shots import Shots
 from unseen._core.training import Training, weigh_samples
-from unseen.datasets.prototypes import Prototypes, align
+from unseen._core.workspace import Workspace
 from unseen.errors import UnseenError
 
-LARGEST = 1e30  # beyond this, sums of products may overflow float32
-KAPPA = 5.0  # samples that a description is worth, where nobody has measured it
-_SAMPLES = ("sample_classes_", "described_share_", "sample_means_", "sample_bias_")
+if TYPE_CHECKING:
+    from unseen.methods.explanation import Explanation
+
+_SAMPLES = ("sample_classes_", "sample_counts_", "sample_means_")
 
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
-Groups = Sequence[slice | IndexArray]  # of classes: their positions
-ScoreFunction = Callable[[FloatArray], list[FloatArray]]  # samples to their scores for each group
+
+
+class Task(NamedTuple):
+    """What all models of a path are fitted on."""
+
+    classes: LabelArray  # (classes,)
+    S: FloatArray  # (classes, attributes)
+    seen: BoolArray  # (classes,)
+    training: Training  # with the prototypes of the seen classes
 
 
 class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -44,7 +55,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     A method learns ``mapping_`` from the seen classes alone. The classifier row of *any* class is then a
     function of its prototype ``s``: ``coef = features_of(s) @ mapping_``, so a new class needs no training.
 
-    A subclass stores its parameters in ``__init__`` and overrides ``_solve_path``; where they differ, also
+    A subclass stores its parameters in ``__init__`` and overrides ``_solve_path``; if they differ, also
     ``_class_features`` and ``_intercepts``. See ``docs/adding_a_method.md``.
 
     Attributes
@@ -54,7 +65,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     prototypes_ : ndarray of shape (n_classes, n_attributes)
         Their descriptions.
     attribute_names_ : ndarray of str, shape (n_attributes,)
-        The names of the columns, where the prototypes were a DataFrame with names; ``add_classes`` finds the
+        The names of the columns, if the prototypes were a DataFrame with names; ``add_classes`` finds the
         columns of another DataFrame by them.
     seen_ : ndarray of bool, shape (n_classes,)
         Which classes had training samples.
@@ -65,9 +76,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         of raw samples otherwise (standardizing is folded into it).
     standard_mean_, standard_scale_ : ndarray of shape (n_features,)
         Mean and scale of the features with ``normalize="standard"``.
-    sample_classes_, described_share_, sample_means_ : ndarray of shapes (k,), (k,) and (k, n_features)
-        Positions of the classes that ``add_classes`` was given samples of, the weight of their descriptions,
-        and the means of their samples; only after such a call.
+    sample_classes_, sample_counts_, sample_means_ : ndarray of shapes (k,), (k,) and (k, n_features)
+        Positions of the classes that ``add_classes`` was given samples of, the number of these samples and
+        their means; only after such a call.
     """
 
     # parameters whose values share one factorization (or one stacked training)
@@ -92,9 +103,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     standard_mean_: FloatArray
     standard_scale_: FloatArray
     sample_classes_: IndexArray
-    described_share_: FloatArray
+    sample_counts_: FloatArray
     sample_means_: FloatArray
-    sample_bias_: FloatArray
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -115,24 +125,22 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Return the intercept of each class; by default 0."""
         return np.zeros(len(S), dtype=coef.dtype)
 
-    def _shares_space(self) -> bool:
+    def shares_space(self) -> bool:
         """Whether this model needs prototypes in the space of the features: always, or as parametrized."""
         return self.shared_space
 
-    def _takes_samples(self) -> bool:
-        """Whether a row follows from the mean of its class, so that samples of a new class can improve it."""
-        return False
-
-    def _rows_of_means(
-        self, S: FloatArray, share: FloatArray, means: FloatArray
+    def _sampled_rows(
+        self, S: FloatArray, count: FloatArray, means: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of classes with means ``share mu(s) + (1 - share) means``, for scaled samples.
+        """Return the rows of new classes with prototypes S, from the number and mean of their samples, too.
 
-        ``share`` has shape (classes,) and ``means`` (classes, features).
+        Rows and ``means`` (classes, features) are those of scaled samples; ``count`` has shape (classes,).
         """
-        raise NotImplementedError
+        raise UnseenError(
+            f"{type(self).__name__} cannot use samples of new classes. Leave X and y out, or use LDA."
+        )
 
-    def _warn_about_fit(self) -> None:
+    def warn_about_fit(self) -> None:
         """Warn about what a user of this model should know; not called for every candidate in selection."""
 
     # ---- what users call ------------------------------------------------------------------------
@@ -148,10 +156,17 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         y : array-like of shape (n_samples,)
         """
         for model in self._fit_models([self], X, y):
-            model._warn_about_fit()
+            model.warn_about_fit()
         return self
 
-    def fit_path(self, X: ArrayLike, y: ArrayLike, params: Iterable[Params]) -> Iterator[Self]:
+    def fit_path(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        params: Iterable[Params],
+        *,
+        workspace: Workspace | None = None,
+    ) -> Iterator[Self]:
         """Yield one fitted classifier per combination of parameters, at about the cost of one fit.
 
         Parameters
@@ -160,8 +175,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             As in ``fit``.
         params : iterable of dict
             Each as ``set_params`` takes it, for instance ``[{"alpha": 0.1}, {"alpha": 1.0}]``.
+        workspace : Workspace, optional
+            Of these samples, if several methods or seeds are fitted on them: they share sums and rows.
         """
-        yield from self._fit_models([self._variant(values) for values in params], X, y)
+        models = [self._variant(values) for values in params]
+        yield from self._fit_models(models, X, y, workspace=workspace)
 
     def solve(self) -> Self:
         """Compute ``coef_`` and ``intercept_`` if ``partial_fit`` has changed the moments since.
@@ -174,11 +192,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def similarity(self, X: ArrayLike) -> FloatArray:
         """Return the score of every sample for every class, (n_samples, n_classes)."""
-        samples = self._validate_samples(X)
-        scores = np.empty((len(samples), len(self.classes_)), dtype=self._score_dtype(samples))
-        for block, (part,) in self._score_blocks(samples, slice(None)):
-            scores[block] = part
-        return scores
+        return all_scores(self._linear(), X)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the scores as scikit-learn wants them: of two classes the second minus the first."""
@@ -191,14 +205,25 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def predict(self, X: ArrayLike, candidates: ArrayLike | None = None) -> LabelArray:
         """Return the best class of every sample, among ``candidates`` (class labels) or all classes."""
-        samples = self._validate_samples(X)
+        check_is_fitted(self)
         columns = candidate_columns(self.classes_, candidates)
-        best = np.empty(len(samples), dtype=np.intp)
         chosen = slice(None) if candidates is None else columns  # no copy of all rows
-        for block, (scores,) in self._score_blocks(samples, chosen):
-            best[block] = scores.argmax(axis=1)
-        labels: LabelArray = self.classes_[columns[best]]
+        best = [scores.argmax(axis=1) for _, (scores,) in iter_scores(self, X, chosen)]
+        labels: LabelArray = self.classes_[columns[np.concatenate(best)]]
         return labels
+
+    def check_samples(self, X: Any) -> Any:
+        """Return checked samples; those on disk stay there and are checked while they are read."""
+        self.solve()
+        X = as_rows(X)
+        checked = validate_data(
+            self, X[:1] if isinstance(X, Rows) else X, reset=False, dtype=[np.float64, np.float32]
+        )
+        return X if isinstance(X, Rows) else checked
+
+    def linear_classifier(self) -> LinearClassifier | None:
+        """Return what scores samples, for ``iter_scores``; None if a subclass overrides ``similarity``."""
+        return self._linear() if type(self).similarity is ZeroShotClassifier.similarity else None
 
     def add_classes(
         self,
@@ -206,12 +231,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         classes: ArrayLike | None = None,
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
-        kappa: float | None = None,
     ) -> Self:
         """Add classes by their descriptions, and by a few samples if there are any; nothing is trained.
 
-        The described mean of a class counts as much as ``kappa`` samples:
-        ``mu = (kappa mu(s) + sum x) / (kappa + n)``. For calibration, a class with samples remains unseen.
+        For calibration, a class with samples remains unseen.
 
         Parameters
         ----------
@@ -221,10 +244,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             Their labels. By default the index of the DataFrame; for an array the next integers, where
             labels are integers.
         X, y : array-like of shapes (n_samples, n_features) and (n_samples,), optional
-            Samples of some or all of the new classes, and their labels; for methods that predict the mean of
-            a class: ``LDA``, ``LinearSV``, and ``SAE`` in the visual space.
-        kappa : float, default=5.0
-            How many samples a description is worth. ``GZSLClassifierCV`` chooses it on held-out classes.
+            Samples of some or all of the new classes, and their labels; for ``LDA``, to which a description
+            is worth ``kappa`` samples.
         """
         self.solve()
         labels, S = split_prototypes(prototypes, np.empty(0))
@@ -245,12 +266,53 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             raise UnseenError(
                 f"Class {str(labels[known][0])!r} is already known. Give the new class another name."
             )
-        shots = None if X is None and y is None else self._count_shots(labels, X, y)
-        share = None if shots is None else shots.described_share(_check_kappa(kappa))
-        self._append_classes(labels, S)
-        if shots is not None and share is not None:
-            self._mix_in(len(self.classes_) - len(S) + np.flatnonzero(shots.count), shots, share)
-        return self
+        if X is None and y is None:
+            return self._append_classes(labels, S, *self.rows(S))
+        shots = self._count_shots(labels, X, y)
+        having = np.flatnonzero(shots.count)
+        coef, intercept = self.rows(S)
+        coef[having], intercept[having] = self._fold(
+            *self._sampled_rows(S[having], shots.count[having], shots.means[having])
+        )
+        self._keep_samples(len(self.classes_) + having, shots.count[having], shots.means[having])
+        return self._append_classes(labels, S, coef, intercept)
+
+    def explain(self, X: ArrayLike, rival: Any = None, top: int = 5) -> Explanation:
+        """Return why each sample is of its class and not of its closest rival: the attributes that decide.
+
+        The contribution of attribute k is ``f(x, s_c) - f(x, s_c with s_ck of the rival)``: exactly what this
+        model computes. Without named attributes, the seen classes that the rows of the two classes are
+        combined from take their place, if the method combines them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        rival : class label, optional
+            The class to compare with; by default the one with the second highest score.
+        top : int, default=5
+            Attributes to list for the class, and as many against it.
+        """
+        from unseen.methods.explanation import explain
+
+        return explain(self, X, rival, top)
+
+    def has_samples(self, column: int) -> bool:
+        """Return whether samples of the class itself count in its row, besides its description."""
+        return False
+
+    def rows_as(self, column: int, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the rows that the class at ``column`` would have with each of the prototypes S.
+
+        Samples of the class stay what they are, and so does its part in what was learned.
+        """
+        return self.rows(S)
+
+    def seen_weights(self, columns: IndexArray) -> FloatArray | None:
+        """Return how the rows of some classes are combined from those of all classes with samples.
+
+        Of shape (columns, n_classes); None if the method does not combine them.
+        """
+        return None
 
     def described(self) -> Prototypes:
         """Return the descriptions of all present classes, ready to be passed as ``prototypes``."""
@@ -263,58 +325,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     # ---- the machinery behind them ----------------------------------------------------------------
 
-    def _validate_samples(self, X: Any) -> Any:
-        """Return checked samples; those on disk stay there and are checked while they are read."""
+    def _linear(self) -> LinearClassifier:
+        """Return ``coef_`` and ``intercept_``, ready to score samples."""
         self.solve()
-        X = as_rows(X)
-        checked = validate_data(
-            self, X[:1] if isinstance(X, Rows) else X, reset=False, dtype=[np.float64, np.float32]
-        )
-        return X if isinstance(X, Rows) else checked
-
-    def _score_blocks(self, X: Any, *groups: slice | IndexArray) -> Iterator[tuple[slice, list[FloatArray]]]:
-        """Yield (rows, their scores for each group of classes), never more than ``SCORES`` at a time.
-
-        The scores of a block are overwritten by those of the next.
-        """
-        n_classes = sum(len(self.intercept_[columns]) for columns in groups)
-        score = self._score_many if n_classes > MANY_CLASSES else self._score_few
-        scores = score(groups, self._score_dtype(X), len(X))
-        blocks = list(score_blocks(len(X), n_classes))
-        for block, rows in zip(blocks, read_ahead(lambda block: X[block], blocks)):
-            yield block, scores(rows)
-
-    def _score_few(self, groups: Groups, dtype: np.dtype[Any], n: int) -> ScoreFunction:
-        """Return the function from samples to their scores for each group of classes."""
-        coefs = [self.coef_[columns].astype(dtype, copy=False).T for columns in groups]  # (features, columns)
-        intercepts = [self.intercept_[columns].astype(dtype, copy=False) for columns in groups]
-        memory = [np.empty((min(n, BLOCK), len(b)), dtype) for b in intercepts]
-
-        def score(rows: FloatArray) -> list[FloatArray]:
-            scores = scaled_products(rows, coefs, self.normalize, [part[: len(rows)] for part in memory])
-            for part, intercept in zip(scores, intercepts):
-                part += intercept
-            return scores
-
-        return score
-
-    def _score_many(self, groups: Groups, dtype: np.dtype[Any], n: int) -> ScoreFunction:
-        """Return the same for so many classes that the scores are worth a smaller product."""
-        coefs = [self.coef_[columns] for columns in groups]
-        intercepts = [self.intercept_[columns] for columns in groups]
-        rank, D = self.mapping_.shape
-        # n D products for each class, against n K and the projection of coef in float64
-        span = self._span() if n * (D - rank) > 4 * rank * D else None
-        return LinearScores(coefs, intercepts, self.normalize, dtype, span)
+        span = self._span() if len(self.classes_) > MANY_CLASSES else None
+        return LinearClassifier(self.coef_, self.intercept_, self.normalize, self.check_samples, span)
 
     def _span(self) -> FloatArray:
         """Return the rows from which those of ``coef_`` are combined, unless samples or anchors are added."""
         return self.mapping_ / self.standard_scale_ if self.normalize == "standard" else self.mapping_
-
-    def _score_dtype(self, X: Any) -> np.dtype[Any]:
-        """Return the type of the samples, or float64 where the intercepts would overflow float32."""
-        representable = np.abs(self.intercept_).max() < LARGEST
-        return np.dtype(X.dtype if representable else np.float64)
 
     def _variant(self, values: Params) -> Self:
         """Return an unfitted model with other parameters, which shares the prototypes: they may be large."""
@@ -324,31 +343,54 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return model
 
     def _fit_models(
-        self, models: Sequence[Self], X: Any, y: Any, sample_weight: ArrayLike | None = None
+        self,
+        models: Sequence[Self],
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        workspace: Workspace | None = None,
     ) -> Iterator[Self]:
-        """Fit all models on the same samples; only some methods take weights."""
+        """Check everything once; solve the models that differ only in ``_path`` together."""
+        task = self._gather(models, X, y, sample_weight, workspace)
+        groups: dict[Any, list[Self]] = {}
+        trained = task.S[task.seen]  # once for all models
+        for model in models:
+            model._adopt(self, task, trained)
+            groups.setdefault(model._group(), []).append(model)
+        solutions = {
+            key: group[0]._solve_path(group[0]._scaled(task.training, group), group)
+            for key, group in groups.items()
+        }
+        for model in models:
+            yield model._set_mapping(next(solutions[model._group()]))
+
+    def _gather(
+        self,
+        models: Sequence[Self],
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        workspace: Workspace | None,
+    ) -> Task:
+        """Return checked samples and descriptions; only some methods take weights."""
         X, y, weight = weigh_samples(*self._validate(X, y), sample_weight)
         for model in models:
-            model._check_parameters()
+            model.check_parameters()
         classes, S = split_prototypes(self.prototypes, y)
         self._check_space(S, X.shape[1])
         index = label_positions(y, classes)
         seen = np.bincount(index, minlength=len(classes)) > 0
         y_seen = (np.cumsum(seen) - 1)[index]
+        return Task(classes, S, seen, Training(X, y_seen, S[seen], weight=weight, workspace=workspace))
 
-        def solve(group: Sequence[Self]) -> Iterator[FloatArray]:
-            training = Training(X, y_seen, S[seen], group[0].normalize, weight=weight)
-            return group[0]._solve_samples(training, group)
-
-        yield from self._solve_groups(models, classes, S, seen, solve)
-
-    def _solve_samples(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
-        """Solve on standardized features where that is asked for, else on the samples as they are."""
+    def _scaled(self, training: Training, models: Sequence[Self]) -> Training:
+        """Return the training samples in the scale that these models ask for."""
+        training = replace(training, normalize=self.normalize)
         if self.normalize == "standard":
             training = training.standardized()
             for model in models:
                 model._keep_standard(training.standard)
-        return self._solve_path(training, models)
+        return training
 
     def _keep_standard(self, standard: Standardization | None) -> None:
         if standard is not None:
@@ -367,35 +409,19 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_classification_targets(y)
         return X, y
 
-    def _solve_groups(
-        self,
-        models: Sequence[Self],
-        classes: LabelArray,
-        S: FloatArray,
-        seen: BoolArray,
-        solve: Callable[[Sequence[Self]], Iterator[FloatArray]],
-    ) -> Iterator[Self]:
-        """Solve all models for the same samples, those that differ only in ``_path`` together."""
-        groups: dict[Any, list[Self]] = {}
-        trained = S[seen]  # once for all models
-        for model in models:
-            model._adopt(self, classes, S, seen, trained)
-            groups.setdefault(model._group(), []).append(model)
-        solutions = {key: solve(group) for key, group in groups.items()}
-        for model in models:
-            yield model._set_mapping(next(solutions[model._group()]))
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense; subclasses add their own."""
-        if self.normalize not in ("l2", "standard", None):
-            raise UnseenError(f"Got normalize={self.normalize!r}, but expected 'l2', 'standard' or None.")
+    def check_parameters(self) -> None:
+        """Reject parameters that make no sense; subclasses add their own."""
+        if self.normalize not in ("l2", "sqrt", "standard", None):
+            raise UnseenError(
+                f"Got normalize={self.normalize!r}, but expected 'l2', 'sqrt', 'standard' or None."
+            )
         alpha = getattr(self, "alpha", 0.0)
         if not (isinstance(alpha, int | float | np.integer | np.floating) and 0 <= alpha < np.inf):
             raise UnseenError(f"Got alpha={alpha!r}, but expected a finite number of at least 0.")
 
     def _check_space(self, S: FloatArray, n_features: int) -> None:
-        """Refuse prototypes of another width where they must be points in the space of the features."""
-        if self._shares_space() and self.prototypes is not None and S.shape[1] != n_features:
+        """Reject prototypes of another width if they must be points in the space of the features."""
+        if self.shares_space() and self.prototypes is not None and S.shape[1] != n_features:
             raise UnseenError(
                 f"{type(self).__name__} compares samples with prototypes directly, but prototypes has "
                 f"{S.shape[1]} columns and X has {n_features} features. Pass embeddings of one space, or "
@@ -407,13 +433,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         free = {"prototypes", *self._path}
         return tuple((k, repr(v)) for k, v in sorted(self.get_params(deep=False).items()) if k not in free)
 
-    def _adopt(
-        self, other: Self, classes: LabelArray, S: FloatArray, seen: BoolArray, trained: FloatArray
-    ) -> None:
+    def _adopt(self, other: Self, task: Task, trained: FloatArray) -> None:
         self.n_features_in_ = other.n_features_in_
         if hasattr(other, "feature_names_in_"):
             self.feature_names_in_ = other.feature_names_in_
-        self.classes_, self.prototypes_, self.seen_ = classes, S, seen
+        self.classes_, self.prototypes_, self.seen_ = task.classes, task.S, task.seen
         self.training_prototypes_ = trained
         self._keep_attribute_names()
         for name in _SAMPLES:
@@ -426,19 +450,19 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if names is not None:
             self.attribute_names_ = np.array(names)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Drop what was fitted, which a path of models would hold to its end."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         self.mapping_ = mapping
-        self.coef_, self.intercept_ = self._rows(self.prototypes_)
+        self.coef_, self.intercept_ = self.rows(self.prototypes_)
         if "sample_classes_" in vars(self):
             self._replace_rows()
         return self
 
-    def _rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the classifier rows (coef, intercept) of the classes with prototypes S."""
         return self._fold(*self._linear_rows(S))
 
@@ -459,8 +483,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         labels: LabelArray = np.arange(n) + self.classes_.max() + 1
         return labels
 
-    def _append_classes(self, labels: LabelArray, S: FloatArray) -> Self:
-        coef, intercept = self._rows(S)
+    def _append_classes(
+        self, labels: LabelArray, S: FloatArray, coef: FloatArray, intercept: FloatArray
+    ) -> Self:
         self.classes_ = np.concatenate([self.classes_, labels])
         self.prototypes_ = np.concatenate([self.prototypes_, S])
         self.seen_ = np.concatenate([self.seen_, np.zeros(len(S), dtype=bool)])
@@ -472,14 +497,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _count_shots(self, labels: LabelArray, X: Any, y: Any) -> Shots:
         """Return count and mean of the samples of each of the classes ``labels``."""
-        if not self._takes_samples():
-            raise UnseenError(
-                f"{type(self).__name__} does not predict the mean of a class, so samples cannot be averaged "
-                "with it. Leave X and y out, or use LDA, LinearSV, or SAE with space='visual'."
-            )
         if X is None or y is None:
             raise UnseenError("Pass X and y together: samples of the new classes, and their labels.")
-        X = self._validate_samples(X)
+        X = self.check_samples(X)
         index = label_positions(y, labels, lacks="is not among the new classes")
         check_consistent_length(X, index)
         standard = None
@@ -488,40 +508,14 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         training = Training(X, index, np.empty((0, 0)), self.normalize, standard)
         return Shots.of_blocks(training.blocks(), len(labels))
 
-    def _mix_in(self, columns: IndexArray, shots: Shots, share: FloatArray) -> None:
-        """Keep the samples of the classes at ``columns``, those of ``shots`` that have some, and use them."""
-        having = shots.count > 0
-        new = (columns, share[having], shots.means[having], np.zeros(len(columns)))
-        for name, values in zip(_SAMPLES, new):
+    def _keep_samples(self, *samples: NDArray[Any]) -> None:
+        """Add what is known of samples of new classes, for further training: it replaces their rows."""
+        for name, values in zip(_SAMPLES, samples):
             known = vars(self).get(name, values[:0])
             setattr(self, name, np.concatenate([known, values]))
-        self._replace_rows()
 
     def _replace_rows(self) -> None:
-        """Recompute the rows of the classes with samples."""
-        columns, share, means = self.sample_classes_, self.described_share_, self.sample_means_
-        coef, intercept = self._fold(*self._rows_of_means(self.prototypes_[columns], share, means))
-        self.coef_[columns], self.intercept_[columns] = coef, intercept - self.sample_bias_
-
-    def _set_sample_bias(self, bias: float) -> None:
-        """Subtract a bias from the scores of classes with samples, times the weight of these samples."""
-        self.sample_bias_ = bias * (1 - self.described_share_)
-        self._replace_rows()
-
-    def _get_samples(self) -> dict[str, NDArray[Any]]:
-        """Return what ``add_classes`` learned from samples, for another model of the same classes."""
-        return {name: getattr(self, name) for name in _SAMPLES if name in vars(self)}
-
-    def _set_samples(self, samples: Mapping[str, NDArray[Any]]) -> None:
-        for name, values in samples.items():
-            setattr(self, name, values)
-        if samples:
-            self._replace_rows()
-
-
-def _check_kappa(kappa: float | None) -> float:
-    if kappa is None:
-        return KAPPA
-    if not (isinstance(kappa, int | float | np.integer | np.floating) and 0 <= kappa < np.inf):
-        raise UnseenError(f"Got kappa={kappa!r}, but expected a finite number of at least 0.")
-    return float(kappa)
+        """Recompute the rows of the new classes with samples."""
+        columns = self.sample_classes_
+        rows = self._sampled_rows(self.prototypes_[columns], self.sample_counts_, self.sample_means_)
+        self.coef_[columns], self.intercept_[columns] = self._fold(*rows)

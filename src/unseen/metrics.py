@@ -8,11 +8,12 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.blocks import BoolArray, FloatArray
+from unseen._core.blocks import FloatArray, IndexArray
 from unseen.errors import UnseenError, did_you_mean
 
-Weights = Literal["per-class", "per-sample"]
-WEIGHTS: tuple[Weights, Weights] = ("per-class", "per-sample")
+Averaging = Literal["per-class", "per-sample"]
+AVERAGINGS: tuple[Averaging, Averaging] = ("per-class", "per-sample")
+BINS = 15  # of confidence, as in the literature on calibration
 
 
 class Accuracies(NamedTuple):
@@ -38,8 +39,8 @@ def class_weights(count: NDArray[np.integer], weights: str = "per-class") -> NDA
     >>> weight * count / (weight @ count)
     array([0.5, 0. , 0.5])
     """
-    if weights not in WEIGHTS:
-        near = did_you_mean(str(weights), WEIGHTS)
+    if weights not in AVERAGINGS:
+        near = did_you_mean(str(weights), AVERAGINGS)
         raise UnseenError(f"Got weights={weights!r}, but expected 'per-class' or 'per-sample'.{near}")
     present = count > 0
     if weights == "per-sample":
@@ -83,7 +84,7 @@ def harmonic_mean(unseen: float, seen: float) -> float: ...
 @overload
 def harmonic_mean(unseen: FloatArray, seen: FloatArray) -> FloatArray: ...
 def harmonic_mean(unseen: float | FloatArray, seen: float | FloatArray) -> float | FloatArray:
-    """Return ``2 U S / (U + S)`` of numbers or arrays; 0 where both are 0.
+    """Return ``2 U S / (U + S)`` of numbers or arrays; 0 if both are 0.
 
     >>> harmonic_mean(30.0, 60.0)
     40.0
@@ -99,7 +100,7 @@ def area_under_curve(unseen: FloatArray, seen: FloatArray) -> float:
 
     The points run from gamma = -inf (only seen classes, ``unseen`` is 0) to gamma = +inf (``seen`` is 0). As
     in the definition of the metric, neighboring points are joined by straight lines. They differ in both
-    accuracies only where samples of both kinds flip at the same gamma.
+    accuracies only if samples of both kinds flip at the same gamma.
 
     Averaged per sample, this is the OpenworldAUC: the probability that a seen and an unseen sample are both
     right among the classes of their own side, and that ``d = best seen score - best unseen score`` ranks the
@@ -120,28 +121,6 @@ def area_under_curve(unseen: FloatArray, seen: FloatArray) -> float:
     return float(area) / 100**2
 
 
-def seen_unseen_auroc(flips: FloatArray, is_seen: BoolArray) -> float:
-    """Return the AUROC (0 to 1) of ``d`` as a detector of seen samples among seen and unseen ones.
-
-    ``d = best seen score - best unseen score`` is the gamma at which a sample flips. The AUROC is the
-    probability that a seen sample has a larger ``d`` than an unseen one; ties count one half. It ignores
-    whether the class is right: see ``area_under_curve`` for a metric that does not.
-
-    Parameters
-    ----------
-    flips : array of shape (n_samples,)
-        ``ScoreMaxima.flips``.
-    is_seen : array of bool, shape (n_samples,)
-        Whether the true class of each sample is seen.
-
-    Examples
-    --------
-    >>> seen_unseen_auroc(np.array([3.0, 1.0, 1.0, 0.0]), np.array([True, True, False, False]))
-    0.875
-    """
-    return auroc(flips[is_seen], flips[~is_seen])
-
-
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
     """Return the probability (0 to 1) that a positive is larger than a negative; ties count one half.
 
@@ -150,11 +129,11 @@ def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
     >>> auroc([3.0, 1.0], [1.0, 0.0])
     0.875
     """
-    smaller = np.sort(np.asarray(negative))
-    larger = np.asarray(positive)
-    # AUROC = P(positive > negative) + P(positive = negative) / 2
-    below = (smaller.searchsorted(larger, "left") + smaller.searchsorted(larger, "right")) / 2
-    return float(below.mean() / len(smaller))
+    from sklearn.metrics import roc_auc_score
+
+    # places in the order of the scores, which may be infinite
+    ranks = np.unique(np.concatenate([positive, negative]), return_inverse=True)[1]
+    return float(roc_auc_score(np.arange(len(ranks)) < len(np.asarray(positive)), ranks))
 
 
 def false_positive_rate(positive: ArrayLike, negative: ArrayLike, share: float = 0.95) -> float:
@@ -170,13 +149,44 @@ def false_positive_rate(positive: ArrayLike, negative: ArrayLike, share: float =
     return float(np.mean(np.asarray(negative) >= threshold))
 
 
-def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> Reliability:
-    """Return the confidence and the accuracy of answers, in bins of equal width.
+def frequent_mistakes(
+    y: IndexArray, predicted: IndexArray, n_classes: int, most: int = 5
+) -> list[list[list[int]]]:
+    """Return for each class the wrong classes predicted most, as [class, samples], the most frequent first.
+
+    Only pairs that occur are counted: with many classes, most of the confusion matrix is empty.
+
+    >>> frequent_mistakes(np.array([0, 0, 0, 1]), np.array([1, 2, 2, 1]), 3)
+    [[[2, 2], [1, 1]], [], []]
+    """
+    wrong = y != predicted
+    pairs, often = np.unique(y[wrong] * n_classes + predicted[wrong], return_counts=True)
+    true, taken_for = np.divmod(pairs, n_classes)
+    found: list[list[list[int]]] = [[] for _ in range(n_classes)]
+    for i in np.lexsort((taken_for, -often)):
+        if len(found[true[i]]) < most:
+            found[true[i]].append([int(taken_for[i]), int(often[i])])
+    return found
+
+
+def percentile_interval(draws: FloatArray, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the interval that holds this share of the replicates of a bootstrap.
+
+    >>> percentile_interval(np.arange(5.0), confidence=0.5)
+    (1.0, 3.0)
+    """
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = BINS) -> Reliability:
+    """Return the confidence and the accuracy of predictions, in bins of equal width.
 
     Parameters
     ----------
     confidence : array-like of shape (n_samples,)
-        Probability of each answer, 0 to 1.
+        Probability of each prediction, 0 to 1.
     right : array-like of bool, shape (n_samples,)
     bins : int
 
@@ -195,7 +205,7 @@ def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = 15) -> Reli
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Answers in bins of their confidence: how many, how sure, how right (0 to 1; 0 in an empty bin)."""
+    """Predictions in bins of their confidence: number, mean confidence, accuracy (0 to 1; 0 if empty)."""
 
     samples: NDArray[np.intp]  # (bins,)
     confidence: FloatArray  # (bins,)

@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 BLOCK = 4096  # rows that exist in a second form (scaled, scored) at any moment
-SCORES = 2**23  # scores that exist at any moment where only their largest are needed
+SCORES = 2**23  # scores that exist at any moment if only their largest are needed
 MANY_CLASSES = 1000  # beyond this many, the scores are larger than the features that they are made from
 FloatArray = NDArray[np.floating]
 IndexArray = NDArray[np.intp]

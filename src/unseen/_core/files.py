@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import tempfile
@@ -39,6 +40,12 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise UnseenError(f"Cannot write {path}: {reason}. Nothing was changed.") from error
 
 
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """Return the checksum of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def write_npz(path: str | os.PathLike[str], **arrays: Any) -> None:
     """Write arrays to an ``.npz``, whole or not at all."""
     import numpy as np
@@ -57,7 +64,7 @@ def check_output(
     force: bool = False,
     may_replace: Callable[[Path], bool] | None = None,
 ) -> None:
-    """Refuse an output path that would overwrite something of value, before the work begins.
+    """Reject an output path that would overwrite something of value, before the work begins.
 
     A command never writes to one of its inputs, by whatever name or link, ``force`` or not. Any other file
     that exists is replaced only with ``force``, or if ``may_replace`` recognizes it as an older version of
@@ -100,7 +107,7 @@ def _holds(source: Path, path: Path) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a path that cannot be written, before the work begins."""
+    """Reject a path that cannot be written, before the work begins."""
     path = Path(path)
     if path.is_dir():
         raise UnseenError(f"Cannot write {path}: it is a folder. Name a file.")
@@ -109,6 +116,12 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             pass
     except OSError as error:
         raise UnseenError(f"Cannot write {path}: {error.strerror or error}. Name another place.") from error
+
+
+def is_page(path: Path) -> bool:
+    """Return whether a file is an HTML page, as earlier reports and galleries are."""
+    with open(path, "rb") as file:
+        return file.read(15).lower().startswith(b"<!doctype html")
 
 
 def _umask() -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen.errors import UnseenError, did_you_mean, one_line
 
 LabelArray = NDArray[Any]  # integers or strings
+UNKNOWN = "unknown"  # the label of a sample that is rejected, and of the root of a taxonomy
 
 
 def label_positions(
     labels: ArrayLike, classes: ArrayLike, what: str = "y", lacks: str = "has no prototype"
 ) -> IndexArray:
-    """Return the position of every label in ``classes``; a label that is not there is refused by name.
+    """Return the position of every label in ``classes``; all labels that are not there are rejected by name.
 
     Parameters
     ----------
@@ -46,12 +48,12 @@ def label_positions(
     except TypeError:  # strings against integers
         unknown = np.ones(len(labels), dtype=bool)
     if unknown.any():
-        raise UnseenError(_unknown_label(labels, labels[unknown.argmax()], classes, what, lacks))
+        raise UnseenError(_unknown_labels(labels, distinct_labels(labels[unknown]), classes, what, lacks))
     return np.asarray(position)
 
 
 def check_labels(y: ArrayLike) -> LabelArray:
-    """Return the labels of samples as an array; a missing one (None, NaN) is refused by its place.
+    """Return the labels of samples as an array; a missing one (None, NaN) is rejected by its place.
 
     >>> check_labels(["owl", None])
     Traceback (most recent call last):
@@ -60,7 +62,7 @@ def check_labels(y: ArrayLike) -> LabelArray:
     labels = column_or_1d(np.asarray(y), warn=True)
     missing = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind in "fO":
-        missing[:] = [_is_missing(label) for label in labels]
+        missing[:] = [is_missing(label) for label in labels]
     if missing.any():
         place = int(missing.argmax())
         raise UnseenError(
@@ -69,28 +71,87 @@ def check_labels(y: ArrayLike) -> LabelArray:
     return np.asarray(labels)
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Return whether a label is None, NaN or pandas.NA, whose comparisons are neither true nor false."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
-def _unknown_label(labels: LabelArray, label: Any, classes: LabelArray, what: str, lacks: str) -> str:
-    n, names = len(classes), list(map(str, classes.tolist()))
+def _unknown_labels(
+    labels: LabelArray, unknown: LabelArray, classes: LabelArray, what: str, lacks: str
+) -> str:
+    """Return the message about labels that are not among the classes."""
+    n, names, label = len(classes), list(map(str, classes.tolist())), unknown[0]
     if str(label) in names:  # 6 and "6"
         text = isinstance(label, str)
         kind, other, needed = ("text", "numbers", "int") if text else ("a number", "text", "str")
         return f"{what} names class {label} as {kind}, but the classes are {other}. Use astype({needed})."
-    if classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(n)):
+    counted = names == list(map(str, range(n)))
+    if counted and (classes.dtype.kind in "iu" or _is_integer(str(label))):
         return (
             f"prototypes has {n} rows but {what} names class {label} (labels must be 0..{n - 1}). "
             f"{advise_on_range(labels, n)}"
         )
-    if str(label).lstrip("-").isdigit() and all(name.lstrip("-").isdigit() for name in names):
-        # a number is not a typo of another one
-        hint = f" {advise_on_range(labels, n)}" if names == list(map(str, range(n))) else ""
-    else:
-        hint = did_you_mean(str(label), names)
-    return f"{what} names class {str(label)!r}, which {lacks}.{hint}"
+    strange = list(map(str, unknown.tolist()))
+    if len(strange) > 1:
+        return _several_unknown(strange, names, what, lacks)
+    alike = look_alikes(strange, names)
+    near = f" Did you mean {alike[strange[0]]!r}?" if alike else ""
+    if not near and not (_is_integer(strange[0]) and all(map(_is_integer, names))):
+        near = did_you_mean(strange[0], names)  # a number is not a typo of another one
+    return f"{what} names class {strange[0]!r}, which {lacks}.{near}"
+
+
+def _several_unknown(strange: Sequence[str], names: Sequence[str], what: str, lacks: str) -> str:
+    """Return the message about several classes that are not there: those that look alike, then the others."""
+    alike = look_alikes(strange, names)
+    pairs = [f"{_visible(name)} ~ {_visible(other)}" for name, other in alike.items()]
+    others = [name for name in strange if name not in alike]
+    several = re.sub(r"^is ", "are ", re.sub(r"^has ", "have ", lacks))
+    message = f"{what} names {len(strange)} classes that {several}"
+    if not pairs:
+        return f"{message}: {shortened(others, 8)}."
+    message += f"; {len(pairs)} look alike: {shortened(pairs, 12)}. Write both the same way."
+    return f"{message} The others: {shortened(others, 8)}." if others else message
+
+
+def _visible(name: str) -> str:
+    """Return a name in quotes if its spaces would be missed."""
+    return name if name == " ".join(name.split()) else repr(name)
+
+
+def _is_integer(text: str) -> bool:
+    return text.lstrip("-").isdigit()
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """Return names for a message, at most so many of them.
+
+    >>> shortened(["owl", "jay", "emu"], 2)
+    'owl, jay, ... (3 in all)'
+    """
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed}, ... ({len(names)} in all)"
+
+
+def look_alikes(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return for each name the known one that differs only in case, spaces, zeros or a folder number.
+
+    >>> look_alikes(["APRICOT", "007", "Red  apple", "kiwi"], ["Apricot", "7", "012.red_apple", "mango"])
+    {'APRICOT': 'Apricot', '007': '7', 'Red  apple': '012.red_apple'}
+    """
+    forms = {_bare(name): name for name in known}
+    return {name: forms[_bare(name)] for name in names if _bare(name) in forms}
+
+
+def _bare(name: str) -> str:
+    """Return a name without what people write differently.
+
+    >>> _bare("002.Laysan_Albatross "), _bare("007"), _bare("7.0"), _bare("Boeing 747-400")
+    ('laysan albatross', '7', '7', 'boeing 747 400')
+    """
+    words = re.sub(r"^\s*\d+[._ -]+(?=[^\d\s])", "", name)  # the number of a folder
+    number = re.sub(r"(?<=\d)\.0+$|\b0+(?=\d)", "", words)
+    return " ".join(re.split(r"[\s_+-]+", number)).strip().casefold()
 
 
 def advise_on_range(labels: LabelArray, n: int) -> str:
@@ -151,7 +212,7 @@ def split_prototypes(prototypes: Any, y: ArrayLike) -> tuple[LabelArray, FloatAr
         )
     if not np.isfinite(S).all():
         row, column = np.argwhere(~np.isfinite(S))[0]
-        raise UnseenError(f"prototypes[{row}, {column}] is {S[row, column]}, expected a finite number.")
+        raise UnseenError(f"{_cell(prototypes, row, column)} is {S[row, column]}, expected a finite number.")
     classes = np.asarray(class_labels(prototypes)) if is_labeled(prototypes) else np.arange(len(S))
     labels, count = np.unique(classes, return_counts=True)
     if (count > 1).any():
@@ -166,13 +227,38 @@ def prototype_rows(prototypes: Any) -> FloatArray:
     if isinstance(prototypes, Mapping):
         names = attribute_names(prototypes)
         rows = [row if names is None else [row[name] for name in names] for row in prototypes.values()]
+    elif _class_column(prototypes) is not None:
+        rows = np.asarray(prototypes, dtype=object)[:, 1:]
     try:
         return np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
+        wrong = _find_word(prototypes, rows)
         raise UnseenError(
-            f"prototypes must be numbers, one row of equal length per class ({one_line(error)})."
-            f"{_advise_on_text(prototypes)}"
+            wrong or f"prototypes must be numbers, one row of equal length per class ({one_line(error)})."
         ) from error
+
+
+def _find_word(prototypes: Any, rows: Any) -> str:
+    """Return the message about the first cell that is not a number; nothing if rows are no table."""
+    try:
+        table = np.asarray(rows, dtype=object)
+    except ValueError:
+        return ""
+    for row, column in np.ndindex(table.shape) if table.ndim == 2 else ():
+        try:
+            float(table[row, column])
+        except (TypeError, ValueError):
+            return f"{_cell(prototypes, row, column)} is {table[row, column]!r}, expected a number."
+    return ""
+
+
+def _cell(prototypes: Any, row: int, column: int) -> str:
+    """Return where a number is: by the names of class and attribute, if there are any."""
+    if not is_labeled(prototypes):
+        return f"prototypes[{row}, {column}]"
+    names = _columns(prototypes) if not isinstance(prototypes, Mapping) else attribute_names(prototypes)
+    attribute = repr(str(names[column])) if names else f"number {column}"
+    return f"prototypes: attribute {attribute} of class {str(class_labels(prototypes)[row])!r}"
 
 
 def attribute_names(prototypes: Any) -> list[str] | None:
@@ -186,13 +272,13 @@ def attribute_names(prototypes: Any) -> list[str] | None:
     if isinstance(prototypes, Mapping):
         names = _names_of_rows(prototypes)
     else:
-        names = list(getattr(prototypes, "columns", ()))
+        names = _columns(prototypes)
     named = bool(names) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
     return names if named and names != list(map(str, range(len(names)))) else None
 
 
 def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
-    """Return the names in the first row, which all rows must have; none where rows are only numbers."""
+    """Return the names in the first row, which all rows must have; none if rows are only numbers."""
     keys = {label: list(row.keys()) for label, row in prototypes.items() if hasattr(row, "keys")}
     if len(keys) < len(prototypes) or not keys:
         return []
@@ -207,24 +293,36 @@ def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
     return names
 
 
-def _advise_on_text(prototypes: Any) -> str:
-    """Return what to do about a DataFrame whose first column may name the classes."""
-    names = list(getattr(prototypes, "columns", ()))
-    if not names:
-        return ""
-    if is_labeled(prototypes):
-        return f" If the column {names[0]!r} names the classes, pass prototypes.set_index({names[0]!r})."
-    return " This DataFrame has no index: pass a mapping from class name to row."
-
-
 def is_labeled(prototypes: Any) -> bool:
     """Return whether prototypes name their classes: a mapping, or a DataFrame (pandas is not imported)."""
     # a list has an ``index`` too
-    return isinstance(prototypes, Mapping) or (
-        hasattr(prototypes, "index") and hasattr(prototypes, "columns")
-    )
+    has_index = hasattr(prototypes, "index") and hasattr(prototypes, "columns")
+    return isinstance(prototypes, Mapping) or has_index or _class_column(prototypes) is not None
 
 
 def class_labels(prototypes: Any) -> list[Any]:
     """Return the class labels of prototypes that name their classes."""
-    return list(prototypes if isinstance(prototypes, Mapping) else prototypes.index)
+    if isinstance(prototypes, Mapping):
+        return list(prototypes)
+    column = _class_column(prototypes)
+    return list(prototypes.index if column is None else prototypes[column])
+
+
+def _columns(prototypes: Any) -> list[Any]:
+    """Return the names of the columns that describe."""
+    return list(getattr(prototypes, "columns", ()))[_class_column(prototypes) is not None :]
+
+
+def _class_column(prototypes: Any) -> Any:
+    """Return the first column of a DataFrame if it names the classes: it holds text, and no index does."""
+    columns = getattr(prototypes, "columns", None)
+    if isinstance(prototypes, Mapping) or columns is None or not len(columns):
+        return None
+    index = getattr(prototypes, "index", None)  # polars has none, pandas counts rows by default
+    if index is not None and list(index) != list(range(len(prototypes))):
+        return None
+    try:
+        cells = list(prototypes[columns[0]])
+    except (TypeError, KeyError, IndexError):  # not a DataFrame, such as Prototypes
+        return None
+    return columns[0] if cells and all(isinstance(cell, str) for cell in cells) else None

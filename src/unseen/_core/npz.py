@@ -29,7 +29,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 def check_fits(nbytes: int, what: str) -> None:
-    """Refuse an array that this machine has no memory for, before it is allocated."""
+    """Reject an array that this machine has no memory for, before it is allocated."""
     memory = machine_memory()
     if nbytes > memory:
         raise UnseenError(
@@ -39,7 +39,7 @@ def check_fits(nbytes: int, what: str) -> None:
 
 
 def machine_memory() -> float:
-    """Return the bytes of memory of this machine; infinity where that is unknown."""
+    """Return the bytes of memory of this machine; infinity if that is unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -47,7 +47,7 @@ def machine_memory() -> float:
 
 
 def text_array(texts: Iterable[str], where: str) -> NDArray[np.str_]:
-    """Return an array of text; overlong entries are refused, as NumPy gives every entry the same size."""
+    """Return an array of text; overlong entries are rejected, as NumPy gives every entry the same size."""
     listed = list(texts)
     longest = max(map(len, listed), default=0)
     if longest > LONGEST:
@@ -97,7 +97,7 @@ class Member:
 
     @classmethod
     def open(cls, archive: zipfile.ZipFile, path: Path, name: str) -> Member:
-        """Read the header of a member, and refuse one that announces what cannot be there."""
+        """Read the header of a member, and reject one that announces what cannot be there."""
         info = archive.getinfo(f"{name}.npy")
         with archive.open(info) as file:
             shape, fortran, dtype = _read_header(file)

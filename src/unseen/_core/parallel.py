@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from os import _exit
 from typing import Any
 
 from joblib import Parallel
@@ -40,6 +41,6 @@ def _depend_on(parent: int) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
-        os._exit(1)
+        _exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

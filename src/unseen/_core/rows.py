@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.validation import _num_samples
 
+from unseen._core.blocks import IndexArray
 from unseen._core.npz import map_npy
 from unseen.errors import UnseenError
 
-Indices = NDArray[np.intp]
 _FEW = 256  # rows that are read between two releases of pages
 K = TypeVar("K")
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Rows:
 
     ndim = 2
 
-    def __init__(self, parts: Sequence[Any], index: Indices | None = None) -> None:
+    def __init__(self, parts: Sequence[Any], index: IndexArray | None = None) -> None:
         self.parts = [map_npy(Path(part)) if isinstance(part, (str, PathLike)) else part for part in parts]
         widths = {part.shape[1:] for part in self.parts}
         if len(widths) != 1 or len(next(iter(widths))) != 1:
@@ -63,7 +63,7 @@ class Rows:
     def __len__(self) -> int:
         return int(self.shape[0])
 
-    def __getitem__(self, rows: slice | Indices) -> NDArray[np.floating]:
+    def __getitem__(self, rows: slice | IndexArray) -> NDArray[np.floating]:
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
         index = rows if self.index is None else self.index[rows]
@@ -75,7 +75,7 @@ class Rows:
         assert_all_finite(X, input_name="X")
         return X
 
-    def _read(self, number: int, index: Indices) -> NDArray[np.floating]:
+    def _read(self, number: int, index: IndexArray) -> NDArray[np.floating]:
         """Copy rows of one part into memory, a few at a time: a single row may map a megabyte of its file."""
         part, index = self.parts[number], index - self.starts[number]
         X = np.empty((len(index), self.shape[1]), dtype=self.dtype)
@@ -85,7 +85,7 @@ class Rows:
             release_pages(part)
         return X
 
-    def choose(self, rows: Indices) -> Self:
+    def choose(self, rows: IndexArray) -> Self:
         """Return these rows, still unread."""
         return type(self)(self.parts, np.asarray(rows) if self.index is None else self.index[rows])
 
@@ -103,7 +103,7 @@ def _is_file(X: Any) -> bool:
     return isinstance(X, (str, PathLike, np.memmap))
 
 
-def choose_rows(X: Any, rows: Indices) -> Any:
+def choose_rows(X: Any, rows: IndexArray) -> Any:
     """Return some rows of an array or a DataFrame: copied if X is in memory, left on disk if X is there."""
     X = as_rows(X)
     return X.choose(rows) if isinstance(X, Rows) else _safe_indexing(X, rows)

@@ -1,4 +1,4 @@
-"""Samples on a common scale: rows of unit length without overflow, or standardized features."""
+"""Samples on a common scale: rows of unit length without overflow, square roots, standardized features."""
 
 from __future__ import annotations
 
@@ -13,21 +13,41 @@ from unseen._core.blocks import BoolArray, FloatArray
 
 
 def scale_rows(X: FloatArray, normalize: str | None, out: FloatArray | None = None) -> FloatArray:
-    """Return X with rows of unit length (``"l2"``) or as it is; a zero row stays zero.
+    """Return X with rows of unit length (``"l2"``, or ``"sqrt"`` of signed square roots), else unchanged.
 
-    Standardized features (``"standard"``) are part of the classifier: see ``Standardization``.
+    A zero row stays zero. Standardized features (``"standard"``) are part of the classifier: see
+    ``Standardization``.
 
     >>> scale_rows(np.array([[3.0, 4.0], [0.0, 0.0]]), "l2")
     array([[0.6, 0.8],
            [0. , 0. ]])
+    >>> scale_rows(np.array([[9.0, -16.0]]), "sqrt")
+    array([[ 0.6, -0.8]])
     """
-    if normalize != "l2":
+    if not has_unit_rows(normalize):
         return X
+    if normalize == "sqrt":
+        X = signed_roots(X, out)
     norm, safe = row_lengths(X)
     extreme = _scale_extreme_rows(X[~safe])
     scaled: FloatArray = np.divide(X, norm[:, None], out=out)
     scaled[~safe] = extreme
     return scaled
+
+
+def has_unit_rows(normalize: str | None) -> bool:
+    """Return whether samples count with unit length."""
+    return normalize in ("l2", "sqrt")
+
+
+def signed_roots(X: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Return ``sign(x) sqrt(|x|)`` of every feature, in ``out`` if given, which may be X.
+
+    >>> signed_roots(np.array([4.0, -9.0, 0.0]))
+    array([ 2., -3.,  0.])
+    """
+    roots: FloatArray = np.sqrt(np.abs(X))
+    return np.copysign(roots, X, out=roots if out is None else out)
 
 
 def row_lengths(X: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -51,12 +71,15 @@ def scaled_products(
     >>> scaled_products(np.array([[3.0, 4.0]]), [np.array([[1.0], [0.0]])], "l2")
     [array([[0.6]])]
     """
-    norm, safe = row_lengths(X) if normalize == "l2" else (np.empty(0), np.ones(0, dtype=bool))
-    rows_first = sum(coef.shape[1] for coef in coefs) > X.shape[1] or not safe.all()
+    if normalize == "sqrt":
+        X = signed_roots(X)
+    unit = has_unit_rows(normalize)
+    norm, safe = row_lengths(X) if unit else (np.empty(0), np.ones(0, dtype=bool))
+    rows_first = unit and (sum(coef.shape[1] for coef in coefs) > X.shape[1] or not safe.all())
     if rows_first:
-        X = scale_rows(X, normalize)
+        X = scale_rows(X, "l2")
     products = [np.matmul(X, coef, out=part) for coef, part in zip(coefs, out or repeat(None))]
-    for scores in products if normalize == "l2" and not rows_first else ():  # (rows, columns)
+    for scores in products if unit and not rows_first else ():  # (rows, columns)
         scores /= norm[:, None]
     return products
 
@@ -64,7 +87,7 @@ def scaled_products(
 class LinearScores:
     """Scores of samples for very many classes, ``scale_rows(X) @ coef.T + intercept``, group by group.
 
-    One product makes them: the intercept is the coefficient of a feature that is 1. Where all rows of coef
+    One product makes them: the intercept is the coefficient of a feature that is 1. If all rows of coef
     lie in the span of a few directions, the samples are projected onto these first.
 
     Parameters
@@ -116,7 +139,7 @@ class LinearScores:
 def _project(
     coefs: Sequence[FloatArray], span: FloatArray | None
 ) -> tuple[FloatArray | None, Sequence[FloatArray]]:
-    """Return an orthonormal basis Q of the span and each ``coef Q``; None and coefs where these leave it."""
+    """Return an orthonormal basis Q of the span and each ``coef Q``; None and coefs if these leave it."""
     if span is None:
         return None, coefs
     Q = np.linalg.qr(span.T.astype(np.float64))[0]  # (features, directions)

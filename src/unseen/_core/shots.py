@@ -18,8 +18,11 @@ class Shots:
     Examples
     --------
     >>> shots = Shots.of_blocks([(np.array([[1.0], [3.0]]), np.array([0, 0]))], 2)
-    >>> shots.described_share(kappa=2.0)
-    array([0.5, 1. ])
+    >>> shots.count
+    array([2., 0.])
+    >>> shots.means
+    array([[2.],
+           [0.]])
     """
 
     count: FloatArray  # (classes,)
@@ -34,7 +37,14 @@ class Shots:
             total = total + class_sums(X.astype(np.float64, copy=False), y, n_classes)
         return cls(count, total / np.maximum(count, 1)[:, None])
 
-    def described_share(self, kappa: float) -> FloatArray:
-        """Return the weight of the description of each class, 1 without samples."""
-        # mu = (kappa mu(s) + sum x) / (kappa + n) = share mu(s) + (1 - share) mean
-        return np.where(self.count > 0, kappa / (kappa + np.maximum(self.count, 1)), 1.0)
+
+def described_share(count: FloatArray, kappa: float) -> FloatArray:
+    """Return the weight of the description in the mean of each class, 1 without samples.
+
+    >>> described_share(np.array([2.0, 0.0]), kappa=2.0)
+    array([0.5, 1. ])
+    """
+    if kappa == np.inf:
+        return np.ones(len(count))
+    # mean = (kappa mu(s) + n m) / (kappa + n) = share mu(s) + (1 - share) m
+    return np.where(count > 0, kappa / np.where(count > 0, kappa + count, 1), 1.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,10 @@ from unseen._core.blocks import BLOCK, FloatArray, IndexArray, row_blocks
 from unseen._core.labels import LabelArray
 from unseen._core.rows import Rows, choose_rows, read_ahead
 from unseen._core.scaling import Standardization, scale_rows
+from unseen._core.workspace import Workspace
 from unseen.errors import UnseenError, one_line
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Training:
     S: FloatArray  # (seen classes, attributes)
     normalize: str | None = "l2"
     standard: Standardization | None = None
-    weight: FloatArray | None = None  # (samples,), positive; None where all samples count the same
+    weight: FloatArray | None = None  # (samples,), positive; None if all samples count the same
+    workspace: Workspace | None = None  # of these samples, if several methods share one
 
     def rows(self, index: slice | IndexArray) -> FloatArray:
         """Return the chosen rows of X, scaled."""
@@ -41,6 +45,12 @@ class Training:
         """Return the same samples with standardized features."""
         blocks = read_ahead(lambda block: self.X[block], row_blocks(len(self.y)))
         return replace(self, standard=Standardization.of_blocks(blocks, self.weight_blocks()))
+
+    def once(self, key: str, compute: Callable[[], T], *details: Hashable) -> T:
+        """Return what ``compute`` makes of the scaled rows; from the workspace if it has been made before."""
+        if self.workspace is None:
+            return compute()
+        return self.workspace.once((key, self.normalize, self.standard is None, *details), compute)
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, IndexArray]]:
         """Yield (scaled rows, class indices) block by block, in order."""
@@ -66,7 +76,7 @@ def weigh_samples(
 
 
 def check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """Return the weights as an array, (n,); refuse what cannot be weights of n samples."""
+    """Return the weights as an array, (n,); reject what cannot be weights of n samples."""
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

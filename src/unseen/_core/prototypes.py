@@ -1,0 +1,171 @@
+"""Class descriptions from attributes in a table, from words for a text encoder, or from several of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unseen._core.arrays import as_array
+from unseen._core.blocks import FloatArray, IndexArray
+from unseen._core.labels import label_positions
+from unseen._core.scaling import scale_rows
+from unseen.errors import UnseenError, did_you_mean
+
+# from a list of texts to an array (n_texts, width)
+Encoder = Callable[[list[str]], Any]
+
+
+class Frame(Protocol):
+    """A DataFrame, as far as it matters here."""
+
+    @property
+    def index(self) -> Any: ...
+
+    @property
+    def columns(self) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Prototypes:
+    """One description per class, by class name; estimators take it as ``prototypes``.
+
+    Parameters
+    ----------
+    index : ndarray of shape (n_classes,)
+        Class labels.
+    columns : tuple of str
+        Attribute names.
+    values : ndarray of shape (n_classes, n_attributes)
+    files : tuple of Path
+        Where the descriptions were read from.
+
+    Examples
+    --------
+    >>> words = {"jay": ["a blue bird", "a loud bird"], "owl": "a brown bird"}
+    >>> count = lambda texts: [[len(text), text.count("b")] for text in texts]
+    >>> Prototypes.from_text(words, count).values.round(2)
+    array([[0.99, 0.13],
+           [0.99, 0.16]])
+    """
+
+    index: NDArray[Any]
+    columns: tuple[str, ...]
+    values: FloatArray
+    files: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        labels, count = np.unique(self.index, return_counts=True)
+        if (count > 1).any():
+            raise UnseenError(f"Class {str(labels[count > 1][0])!r} is described twice. Describe it once.")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        values = np.asarray(self.values, dtype=dtype)
+        return values.copy() if copy else values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def from_text(cls, descriptions: Mapping[str, str | Sequence[str]], encoder: Encoder | Any) -> Self:
+        """Describe classes by the embeddings of texts.
+
+        Parameters
+        ----------
+        descriptions : mapping from class name to one text or several
+            Several texts have equal weight: the prototype is the mean of their unit vectors, scaled to unit
+            length.
+        encoder : callable from a list of texts to an array (n_texts, width)
+            Or an object with such a method ``encode``, as sentence-transformers have.
+        """
+        texts = {name: [said] if isinstance(said, str) else list(said) for name, said in descriptions.items()}
+        empty = next((name for name, several in texts.items() if not several), None)
+        if empty is not None:
+            raise UnseenError(f"Class {empty!r} has no text. Describe it in at least one sentence.")
+        rows = _encode(encoder, [text for several in texts.values() for text in several])
+        ends = np.cumsum([len(several) for several in texts.values()])
+        means = np.array([part.mean(axis=0) for part in np.split(rows, ends[:-1])])
+        return cls(np.array(list(texts)), embedding_names(rows.shape[1]), scale_rows(means, "l2"))
+
+
+# a CSV file, a table indexed by class name, or one row per class name
+Descriptions = str | PathLike[str] | Prototypes | Frame | Mapping[Any, ArrayLike]
+
+
+def _encode(encoder: Encoder | Any, texts: list[str]) -> FloatArray:
+    rows = as_array(getattr(encoder, "encode", encoder)(texts)).astype(np.float64)
+    if rows.ndim != 2 or len(rows) != len(texts):
+        raise UnseenError(
+            f"The text encoder gave an array of shape {rows.shape} for {len(texts)} texts, "
+            "expected one row per text."
+        )
+    return scale_rows(rows, "l2")
+
+
+def embedding_names(width: int) -> tuple[str, ...]:
+    """Return the names of the columns of text embeddings, which say nothing about a class.
+
+    >>> embedding_names(2)
+    ('embedding 0', 'embedding 1')
+    """
+    return tuple(f"embedding {i}" for i in range(width))
+
+
+def combine(sources: Sequence[Prototypes], weights: Sequence[float] | None = None) -> Prototypes:
+    """Describe every class by several sources at once.
+
+    Each source is scaled to unit length per class, then by its weight, and the columns are concatenated. The
+    similarity of two classes is then the weighted sum of their similarities in each source.
+
+    Parameters
+    ----------
+    sources : sequence of Prototypes
+        With the same classes, in any order.
+    weights : sequence of float, optional
+        One per source; all 1 by default.
+
+    Examples
+    --------
+    >>> seen = Prototypes(np.array(["jay", "owl"]), ("blue", "brown"), np.array([[3.0, 0.0], [0.0, 2.0]]))
+    >>> heard = Prototypes(np.array(["owl", "jay"]), ("loud",), np.array([[0.0], [1.0]]))
+    >>> combine([seen, heard]).values
+    array([[1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    if len(sources) == 1 and weights is None:
+        return sources[0]
+    index = sources[0].index
+    parts = []
+    for source, weight in zip(sources, weights or [1.0] * len(sources), strict=True):
+        # s.s' = sum of w_k (s_k.s'_k)
+        parts.append(np.sqrt(weight) * scale_rows(source.values[_rows_of(source, index)], "l2"))
+    columns = tuple(name for source in sources for name in source.columns)
+    files = tuple(file for source in sources for file in source.files)
+    return Prototypes(index, columns, np.hstack(parts), files)
+
+
+def _rows_of(source: Prototypes, labels: NDArray[Any]) -> IndexArray:
+    """Return the row of every class in a source; both must describe the same classes."""
+    lacks = "is not described by every source"
+    label_positions(source.index, labels, "one source", lacks)
+    return label_positions(labels, source.index, "one source", lacks)
+
+
+def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:
+    """Return new descriptions with their attributes in the order of ``columns``, which they must match."""
+    if not columns or new.columns == tuple(columns):
+        return new
+    absent = [name for name in columns if name not in new.columns]
+    strange = [name for name in new.columns if name not in columns]
+    if absent:
+        near = did_you_mean(absent[0], strange)
+        raise UnseenError(f"The attribute {absent[0]!r} is missing in the new descriptions.{near}")
+    if strange:
+        raise UnseenError(f"The attribute {strange[0]!r} is not an attribute of the model.")
+    order = [new.columns.index(name) for name in columns]
+    return Prototypes(new.index, tuple(columns), new.values[:, order], new.files)
