@@ -117,6 +117,5 @@ def test_softmax_scores_with_absent_classes_are_not_called_strange():
     scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     scores /= scores.sum(axis=1, keepdims=True)
     found = calibrate(Scores(scores, given.y, np.append(SEEN, np.zeros(15, bool)))).warnings
-    assert [w.split(":")[0] for w in found] == [
-        "15 of 20 classes have no sample and are ignored in the averages"
-    ]
+    assert len(found) == 2 and "are probabilities" in found[1]
+    assert found[0].startswith("15 of 20 classes have no sample and are ignored in the averages")

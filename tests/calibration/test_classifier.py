@@ -91,7 +91,7 @@ def test_two_classes_have_two_columns():
 def test_blocks_change_nothing(biased, monkeypatch):
     X, y = samples([30] * 4, seed=1)
     whole = CalibratedClassifier(biased, seen=SEEN).fit(X, y)
-    monkeypatch.setattr("unseen.calibration.classifier.BLOCK", 7)
+    monkeypatch.setattr("unseen._core.blocks.BLOCK", 7)
     assert CalibratedClassifier(biased, seen=SEEN).fit(X, y).gamma_ == whole.gamma_
 
 

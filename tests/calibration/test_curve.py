@@ -207,6 +207,20 @@ def test_samples_denser_than_rounding_still_have_an_optimum():
 
 @given(problems())
 @settings(max_examples=100, deadline=None)
+def test_zeros_and_ones_are_a_mask_and_the_repr_is_short(problem):
+    scores, y, seen = problem
+    curve = SeenUnseenCurve.from_scores(scores, y, seen)
+    for numbers in (seen.astype(int), seen.astype(float), seen.astype(int).tolist()):
+        assert SeenUnseenCurve.from_scores(scores, y, numbers).gamma == curve.gamma
+    assert ScoreMaxima.from_scores(scores, seen.astype(int)).flips.tolist() == (
+        ScoreMaxima.from_scores(scores, seen).flips.tolist()
+    )
+    assert repr(curve).startswith(f"SeenUnseenCurve(H={curve.h:.1f} at gamma={curve.gamma:.4g}")
+    assert len(repr(curve)) < 110
+
+
+@given(problems())
+@settings(max_examples=100, deadline=None)
 def test_per_sample_ausuc_is_the_openworld_auc(problem):
     scores, y, seen = problem
     scores = np.nan_to_num(scores, posinf=9.0, neginf=-9.0)
@@ -251,7 +265,7 @@ def test_goals_that_make_no_sense_are_refused(goal, message):
         ([0, 0, 0], [True, False, False], "No sample belongs to unseen"),
         ([1, 1, 2], [True, False, False], "No sample belongs to seen"),
         ([0, 1, 2], [True, False], "seen has shape"),
-        ([0, 1, 2], [1, 0, 0], "seen lists class '0' twice"),
+        ([0, 1, 2], [1, 1], "seen lists class '1' twice"),
     ],
 )
 def test_what_makes_no_sense_is_refused(y, seen, message):

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen.calibration.curve import Goal, ScoreMaxima, check_labels, resolution_of, sorted_flips
+from unseen.calibration.curve import Goal, ScoreMaxima, check_label_columns, resolution_of, sorted_flips
 from unseen.calibration.segments import last_of_equals, middle, usable_segments
 from unseen.errors import UnseenError
-from unseen.metrics import WEIGHTS, harmonic_mean
+from unseen.metrics import AVERAGINGS, harmonic_mean, percentile_interval
 
 _CELLS = 2**19  # replicates x samples in memory at a time
 _ROUNDING = 1e-9  # accuracies (percent) that differ by less are the same number, summed in another order
@@ -29,9 +29,7 @@ class Bootstrap:
 
     def interval(self, name: Literal["h", "ausuc", "gamma"], confidence: float = 0.95) -> tuple[float, float]:
         """Return the percentile interval of ``"h"``, ``"ausuc"`` or ``"gamma"``."""
-        tail = (1 - confidence) / 2
-        low, high = np.quantile(getattr(self, name), [tail, 1 - tail])
-        return float(low), float(high)
+        return percentile_interval(getattr(self, name), confidence)
 
 
 def bootstrap(
@@ -69,10 +67,10 @@ def bootstrap(
     """
     if n_replicates < 1:
         raise UnseenError(f"Got n_replicates={n_replicates}, but expected at least 1.")
-    if weights not in WEIGHTS:
+    if weights not in AVERAGINGS:
         raise UnseenError(f"Got weights={weights!r}, but expected 'per-class' or 'per-sample'.")
     is_seen = np.asarray(seen)
-    columns, _ = check_labels(y, len(maxima), is_seen)
+    columns, _ = check_label_columns(y, len(maxima), is_seen)
     samples, d = sorted_flips(maxima, columns)
     last = last_of_equals(d)
     usable = usable_segments(d[last], resolution_of(maxima, samples))

@@ -13,7 +13,7 @@ from unseen.calibration.checks import absent_classes, find_warnings
 from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.scores import Scores
 from unseen.errors import UnseenError
-from unseen.metrics import WEIGHTS, Accuracies, Weights, gzsl_accuracies, seen_unseen_auroc
+from unseen.metrics import AVERAGINGS, Accuracies, Averaging, auroc, gzsl_accuracies
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,25 +72,20 @@ class CalibrationResult:
     n_classes: tuple[int, int]
     absent_classes: list[str]
     warnings: list[str]
-    by_weights: dict[Weights, Calibration]
+    by_weights: dict[Averaging, Calibration]
     auroc: float
     folds: int | None = None
-
-    @property
-    def openworld_auc(self) -> float:
-        """The OpenworldAUC, 0 to 1: another name for the AUSUC averaged per sample."""
-        return self.by_weights["per-sample"].curve.ausuc
 
 
 @dataclass(frozen=True, eq=False)
 class Application:
-    """What a given gamma predicts for scores, and the accuracies where true classes are known."""
+    """What a given gamma predicts for scores, and the accuracies if true classes are known."""
 
     scores: Scores
     gamma: float
     predicted: IndexArray  # (samples,), columns
-    calibrated: dict[Weights, Accuracies] | None
-    uncalibrated: dict[Weights, Accuracies] | None
+    calibrated: dict[Averaging, Accuracies] | None
+    uncalibrated: dict[Averaging, Accuracies] | None
 
 
 def calibrate(
@@ -135,9 +130,10 @@ def calibrate(
         absent_classes=absent_classes(scores),
         warnings=find_warnings(scores, maxima),
         by_weights={
-            weights: _calibrate(maxima, y, seen, weights, goal or Goal(), resampling) for weights in WEIGHTS
+            weights: _calibrate(maxima, y, seen, weights, goal or Goal(), resampling)
+            for weights in AVERAGINGS
         },
-        auroc=seen_unseen_auroc(maxima.flips, seen[y]),
+        auroc=auroc(maxima.flips[seen[y]], maxima.flips[~seen[y]]),
         folds=folds,
     )
 
@@ -154,7 +150,7 @@ def _calibrate(
     maxima: ScoreMaxima,
     y: IndexArray,
     seen: BoolArray,
-    weights: Weights,
+    weights: Averaging,
     goal: Goal,
     resampling: _Resampling,
 ) -> Calibration:
@@ -225,7 +221,7 @@ def _assign_folds(y: IndexArray, seen: BoolArray, folds: int, random_state: int)
 def apply_gamma(gamma: float, scores: Scores) -> Application:
     """Subtract gamma from the scores of the seen classes and predict.
 
-    Accuracies are known where there are true classes, some of them seen and some unseen.
+    Accuracies are known if there are true classes, some of them seen and some unseen.
 
     Examples
     --------
@@ -243,8 +239,8 @@ def apply_gamma(gamma: float, scores: Scores) -> Application:
     )
 
 
-def _accuracies(scores: Scores, predicted: IndexArray) -> dict[Weights, Accuracies] | None:
+def _accuracies(scores: Scores, predicted: IndexArray) -> dict[Averaging, Accuracies] | None:
     y, seen = scores.y, scores.seen
     if y is None or seen[y].all() or not seen[y].any():
         return None
-    return {weights: gzsl_accuracies(y, predicted, np.flatnonzero(seen), weights) for weights in WEIGHTS}
+    return {weights: gzsl_accuracies(y, predicted, np.flatnonzero(seen), weights) for weights in AVERAGINGS}

@@ -13,15 +13,16 @@ from unseen.calibration.scores import Scores
 _WINS = 0.95  # share of all samples that makes one predicted class suspicious
 _COLUMN_SCALE = 100  # times the size of a typical column
 _SIDE_SCALE = 100  # times the size of the other side
+_SUM = 1e-3  # by which probabilities in half precision may miss their sum of 1
 
 
 def find_warnings(scores: Scores, maxima: ScoreMaxima) -> list[str]:
-    """Return what a person should look at: absent classes, one winner, scores of another scale."""
+    """Return what a person should look at: absent classes, one winner, another scale, probabilities."""
     size = _largest_finite(scores.scores)  # (classes,)
     found = (
         _absent(scores),
         _one_winner(scores, maxima),
-        _other_column(scores, size) or _other_side(scores, size),
+        _other_column(scores, size) or _other_side(scores, size) or _probabilities(scores),
     )
     return [warning for warning in found if warning]
 
@@ -76,13 +77,24 @@ def _largest_finite(scores: FloatArray) -> FloatArray:
 
 
 def _other_side(scores: Scores, size: FloatArray) -> str | None:
-    """Warn where seen and unseen classes seem to come from different kinds of scores."""
+    """Warn if seen and unseen classes seem to come from different kinds of scores."""
     seen, unseen = (float(size[side].max(initial=0.0)) for side in (scores.seen, ~scores.seen))
     if not (seen and unseen) or max(seen / unseen, unseen / seen) < _SIDE_SCALE:
         return None
     return (
         f"the scores of seen classes reach {seen:.3g}, those of unseen classes {unseen:.3g}. Calibration "
         "subtracts one number and cannot correct another scale: standardize each side first."
+    )
+
+
+def _probabilities(scores: Scores) -> str | None:
+    """Point out rows that are probabilities: near 1 they leave no room for a difference."""
+    table = scores.scores
+    if not np.isfinite(table).all() or table.min() < 0 or np.abs(table.sum(axis=1) - 1).max() > _SUM:
+        return None
+    return (
+        "the scores of every sample sum to 1, so they are probabilities. Their logarithms calibrate better: "
+        "save numpy.log(scores)."
     )
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from unseen._core.blocks import BLOCK, BoolArray, FloatArray, row_blocks
+from unseen._core.blocks import BoolArray
 from unseen._core.labels import LabelArray
 from unseen._core.representation import one_line_repr
+from unseen._core.rows import read_rows
+from unseen._core.scoring import class_scores, iter_scores, score_method
 from unseen.calibration.columns import column_names, find_columns, seen_columns
 from unseen.calibration.curve import OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
 from unseen.metrics import seen_labels
-
-ScoreFunction = Callable[[Any], ArrayLike]  # samples to scores (n_samples, n_classes)
-
-# the methods that give scores for all classes, in order of preference
-_SCORE_METHODS = ("similarity", "decision_function", "predict_proba")
 
 
 class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,26 +118,24 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         return one_line_repr(self)
 
     def _maxima(self, X: Any) -> ScoreMaxima:
-        score = _score_function(self.estimator)
-        blocks = []
-        for block in row_blocks(_num_samples(X), BLOCK):
-            scores = _as_columns(score(_safe_indexing(X, block)))
+        maxima = []
+        for _, (scores,) in iter_scores(self.estimator, X):
             if scores.shape[1:] != self.classes_.shape:
                 raise UnseenError(
                     f"The scores have shape {scores.shape}, expected one column for each of "
                     f"{len(self.classes_)} classes."
                 )
-            blocks.append(ScoreMaxima.from_scores(scores, self.seen_))
-        return ScoreMaxima.concatenate(blocks)
+            maxima.append(ScoreMaxima.from_scores(scores, self.seen_))
+        return ScoreMaxima.concatenate(maxima)
 
     def _column_labels(self, X: Any) -> LabelArray:
         if self.classes is not None:
             return np.asarray(self.classes)
         if hasattr(self.estimator, "classes_"):
             return np.asarray(self.estimator.classes_)
-        one = _score_function(self.estimator)(_safe_indexing(X, slice(0, 1)))
-        names = column_names(one)
-        return np.arange(_as_columns(one).shape[1]) if names is None else names
+        one = read_rows(X, slice(0, 1))
+        names = column_names(score_method(self.estimator)(one))
+        return np.arange(class_scores(self.estimator, one).shape[1]) if names is None else names
 
     def _seen_mask(self) -> BoolArray:
         if self.seen is not None:
@@ -154,25 +147,3 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
                 "Pass seen=[...], the labels of the classes that had training samples."
             )
         return np.isin(self.classes_, labels)
-
-
-def class_scores(estimator: Any, X: Any) -> FloatArray:
-    """Return the scores of a fitted classifier (or of a function), one column per class."""
-    return _as_columns(_score_function(estimator)(X))
-
-
-def _score_function(estimator: Any) -> ScoreFunction:
-    for name in (*_SCORE_METHODS, "__call__"):
-        if hasattr(estimator, name):
-            method: ScoreFunction = getattr(estimator, name)
-            return method
-    raise UnseenError(
-        f"{type(estimator).__name__} gives no scores, expected one of {', '.join(_SCORE_METHODS)}, "
-        "or a function from X to scores."
-    )
-
-
-def _as_columns(scores: ArrayLike) -> FloatArray:
-    """Return scores with one column per class; scikit-learn's single column for two classes becomes two."""
-    columns = np.asarray(scores)
-    return np.column_stack([-columns, columns]) if columns.ndim == 1 else columns

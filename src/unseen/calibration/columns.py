@@ -28,7 +28,7 @@ def column_names(scores: Any) -> LabelArray | None:
 def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, what: str = "y") -> IndexArray:
     """Return the column of every label.
 
-    A label is the name of its column where columns have names. Integers are column numbers, unless the
+    A label is the name of its column if columns have names. Integers are column numbers, unless the
     names are integers themselves. So the labels of a classifier are names here.
 
     Examples
@@ -38,7 +38,7 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
     >>> find_columns([2, 0], np.array(["jay", "owl", "ant"]), 3)
     array([2, 0])
     """
-    given, names = _plain(labels), _true_names(names)
+    given, names = _plain_labels(labels), _true_names(names)
     are_text, names_are_numbers = (
         given.dtype.kind in _TEXT,
         names is not None and names.dtype.kind in _NUMBERS,
@@ -70,12 +70,12 @@ def _true_names(names: LabelArray | None) -> LabelArray | None:
     """Return None for the names 0, 1, ...: they are column numbers."""
     if names is None:
         return None
-    plain = _plain(names)
+    plain = _plain_labels(names)
     are_numbers = plain.dtype.kind in _INTEGERS and np.array_equal(plain, np.arange(len(plain)))
     return None if are_numbers else plain
 
 
-def _plain(labels: ArrayLike) -> LabelArray:
+def _plain_labels(labels: ArrayLike) -> LabelArray:
     """Return labels as an array; objects, as pandas gives them, become text or numbers."""
     given: LabelArray = np.asarray(labels)
     return np.asarray(given.tolist()) if given.dtype.kind == "O" else given
@@ -89,14 +89,19 @@ def _comparable(labels: LabelArray) -> LabelArray:
 def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArray:
     """Return the mask of seen classes from a mask, class names or class indices.
 
-    A mask with class names as index (a Series) is matched by name.
+    A mask has one entry per class: True or False, or 1 or 0. One with class names as index (a Series) is
+    matched by name.
 
     Examples
     --------
     >>> seen_columns(["jay", "owl"], np.array(["owl", "ant", "jay"]), 3)
     array([ True, False,  True])
+    >>> seen_columns([1, 0, 1], None, 3)
+    array([ True, False,  True])
     """
-    given = _plain(seen)
+    given = _plain_labels(seen)
+    if given.shape == (n_classes,) and given.dtype.kind in _NUMBERS and np.isin(given, (0, 1)).all():
+        given = given.astype(bool)  # 0 and 1 for False and True, one per class
     if given.dtype == bool:
         if given.shape != (n_classes,):
             raise UnseenError(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Goal", "OperatingPoint", "ScoreMaxima", "SeenUnseenCurve", "mean_curve"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SeenUnseenCurve:
     """Accuracy on unseen against accuracy on seen samples, for every gamma, exactly.
 
@@ -56,8 +56,8 @@ class SeenUnseenCurve:
     >>> curve = SeenUnseenCurve.from_scores(scores, y=[0, 0, 2, 1], seen=[True, True, False])
     >>> curve.at(0.0)  # without calibration the unseen sample is lost
     Accuracies(unseen=0.0, seen=100.0, h=0.0)
-    >>> round(curve.gamma, 2), curve.unseen, curve.seen, curve.h
-    (0.25, 100.0, 100.0, 100.0)
+    >>> curve
+    SeenUnseenCurve(H=100.0 at gamma=0.25, unseen=100.0, seen=100.0, AUSUC=1.000)
     """
 
     breakpoints: FloatArray
@@ -80,8 +80,8 @@ class SeenUnseenCurve:
         y : array-like of shape (n_samples,)
             The true class of every sample: its column number, or its name if the columns have names.
         seen : array-like
-            The classes that had training samples: one bool per class, or a list of class names or column
-            numbers.
+            The classes that had training samples: one bool (or 0 and 1) per class, or a list of class names
+            or column numbers.
         weights : {"per-class", "per-sample"}
             Whether every class or every sample has the same weight. Classes without samples are ignored.
         """
@@ -101,7 +101,7 @@ class SeenUnseenCurve:
         Here ``y`` holds column numbers and ``seen`` one bool per class.
         """
         mask = np.asarray(seen)
-        columns, count = check_labels(y, len(maxima), mask)
+        columns, count = check_label_columns(y, len(maxima), mask)
         samples, d = sorted_flips(maxima, columns)
         unseen, kept, h = _accumulate(columns[samples], mask, count, weights)
         last = last_of_equals(d)
@@ -109,6 +109,13 @@ class SeenUnseenCurve:
             ends = np.append(True, last)
             d, unseen, kept, h = d[last], unseen[ends], kept[ends], h[ends]
         return cls(d, unseen, kept, h, area_under_curve(unseen, kept), resolution_of(maxima, samples))
+
+    def __repr__(self) -> str:
+        """Return the best point, not thousands of breakpoints."""
+        return (
+            f"{type(self).__name__}(H={self.h:.1f} at gamma={self.gamma:.4g}, unseen={self.unseen:.1f}, "
+            f"seen={self.seen:.1f}, AUSUC={self.ausuc:.3f})"
+        )
 
     @property
     def gamma(self) -> float:
@@ -234,8 +241,8 @@ def _largest(value: FloatArray) -> IndexArray:
     return np.flatnonzero(value >= value.max() - ROUNDING)
 
 
-def check_labels(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
-    """Return y as columns, and the number of samples of each class; refuse y without both kinds of class."""
+def check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
+    """Return y as columns, and the number of samples of each class; reject y without both kinds of class."""
     labels = np.asarray(y)
     if labels.shape != (n_samples,) or labels.dtype.kind not in "iu" or not len(labels):
         raise UnseenError(

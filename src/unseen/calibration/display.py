@@ -3,44 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, IndexArray
+from unseen._core.blocks import IndexArray
 from unseen._core.display import Display, data_frame
 
-_SEGMENTS = 4000  # of a curve that a figure can show: more would only make its file larger
+if TYPE_CHECKING:
+    from unseen.calibration.curve import OperatingPoint, SeenUnseenCurve
 
-
-class Point(Protocol):
-    """What the figure needs of an operating point."""
-
-    @property
-    def gamma(self) -> float: ...
-
-
-class Curve(Protocol):
-    """What the figure needs of a seen-unseen curve."""
-
-    @property
-    def breakpoints(self) -> FloatArray: ...
-    @property
-    def gammas(self) -> FloatArray: ...
-    @property
-    def unseen_curve(self) -> FloatArray: ...
-    @property
-    def seen_curve(self) -> FloatArray: ...
-    @property
-    def h_curve(self) -> FloatArray: ...
-    @property
-    def ausuc(self) -> float: ...
-    @property
-    def unseen_alone(self) -> float: ...
-    @property
-    def seen_alone(self) -> float: ...
-    def at(self, gamma: float) -> tuple[float, float, float]: ...
-    def best(self) -> Point: ...
+SHOWN_SEGMENTS = 4000  # of a curve that a figure can show: more would only make its file larger
 
 
 @dataclass
@@ -59,8 +32,8 @@ class SeenUnseenDisplay(Display):
         Available after ``plot``.
     """
 
-    curve: Curve
-    point: Point | None = None
+    curve: SeenUnseenCurve
+    point: OperatingPoint | None = None
 
     def __post_init__(self) -> None:
         self.chosen = self.point or self.curve.best()
@@ -109,7 +82,7 @@ class SeenUnseenDisplay(Display):
         )
 
 
-def visible_segments(curve: Curve, limit: int = _SEGMENTS) -> IndexArray:
+def visible_segments(curve: SeenUnseenCurve, limit: int = SHOWN_SEGMENTS) -> IndexArray:
     """Return the segments that differ visibly from the one before, at most about ``limit``.
 
     Along a curve both accuracies go one way. So a grid with limit / 2 steps from 0 to 100 % in each direction

@@ -37,14 +37,13 @@ def as_json(result: CalibrationResult) -> dict[str, object]:
         "absent_classes": result.absent_classes,
         "warnings": result.warnings,
         **main,
-        "openworld_auc": result.openworld_auc,
         "auroc": result.auroc,
         **details,
     }
 
 
 def application_json(applied: Application) -> dict[str, object]:
-    """Return the JSON object for scores that a calibration was applied to; null where y is unknown."""
+    """Return the JSON object for scores that a calibration was applied to; null if y is unknown."""
     numbers: dict[str, object] = {"samples": len(applied.predicted), "gamma": applied.gamma}
     for ending, accuracies in (("", applied.calibrated), ("_uncalibrated", applied.uncalibrated)):
         for letter, name in (("H", "h"), ("U", "unseen"), ("S", "seen")):
@@ -81,12 +80,9 @@ def _numbers(found: Calibration, folds: int | None) -> dict[str, object]:
 
 def as_table(result: CalibrationResult) -> str:
     """Return the table for the terminal: one column per average."""
-    columns = [_column(found, result.folds) for found in result.by_weights.values()]
-    columns[0] |= {"OpenworldAUC": "", "AUROC, seen against unseen": ""}
-    columns[1] |= {
-        "OpenworldAUC": f"{result.openworld_auc:.4f}",
-        "AUROC, seen against unseen": f"{result.auroc:.4f}",
-    }
+    columns = [_table_column(found, result.folds) for found in result.by_weights.values()]
+    columns[0]["AUROC, seen against unseen"] = ""
+    columns[1]["AUROC, seen against unseen"] = f"{result.auroc:.4f}"
     (seen_samples, unseen_samples), (seen_classes, unseen_classes) = result.n_samples, result.n_classes
     lines = [
         f"{seen_samples} samples of {seen_classes} seen classes, "
@@ -94,21 +90,21 @@ def as_table(result: CalibrationResult) -> str:
         "",
         f"{'':<34}" + "".join(f"{weights.replace('-', ' '):>24}" for weights in result.by_weights),
     ]
-    return "\n".join([*lines, *_rows(columns)])
+    return "\n".join([*lines, *_table_rows(columns)])
 
 
 def application_table(applied: Application) -> str:
-    """Return the table for scores that a calibration was applied to, or one line where y is unknown."""
+    """Return the table for scores that a calibration was applied to, or one line if y is unknown."""
     title = f"gamma {applied.gamma:.5g} applied to {len(applied.predicted)} samples"
     if applied.calibrated is None or applied.uncalibrated is None:
         return title
     columns = [
         _changes(applied.uncalibrated[weights], applied.calibrated[weights]) for weights in applied.calibrated
     ]
-    return "\n".join([title, *_rows(columns)])
+    return "\n".join([title, *_table_rows(columns)])
 
 
-def _rows(columns: Sequence[dict[str, str]]) -> list[str]:
+def _table_rows(columns: Sequence[dict[str, str]]) -> list[str]:
     return [
         (f"{title:<34}" + "".join(f"{column[title]:>24}" for column in columns)).rstrip()
         for title in columns[0]
@@ -123,7 +119,7 @@ def _changes(before: Accuracies, after: Accuracies) -> dict[str, str]:
     }
 
 
-def _column(found: Calibration, folds: int | None) -> dict[str, str]:
+def _table_column(found: Calibration, folds: int | None) -> dict[str, str]:
     """Return the entries of the table for one average, by title: before -> after calibration."""
     point, curve = found.point, found.curve
     column = {

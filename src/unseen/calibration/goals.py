@@ -62,7 +62,7 @@ class Goal:
         return h
 
     def check(self, point: OperatingPoint) -> OperatingPoint:
-        """Return the point if it meets the goal's condition; refuse it otherwise."""
+        """Return the point if it meets the goal's condition; reject it otherwise."""
         for kind, bound, got in (
             ("seen", self.min_seen, point.seen),
             ("unseen", self.min_unseen, point.unseen),
@@ -86,5 +86,5 @@ def _check_percent(name: str, value: float) -> None:
 
 
 def _gain_if_kept(bound: float, *, kept: FloatArray, gained: FloatArray) -> FloatArray:
-    """Return ``gained`` where ``kept`` is at least ``bound``; all else ranks below, by ``kept``."""
+    """Return ``gained`` if ``kept`` is at least ``bound``; all else ranks below, by ``kept``."""
     return np.where(kept >= bound - ROUNDING, gained, kept - 200)

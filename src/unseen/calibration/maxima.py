@@ -41,12 +41,12 @@ class ScoreMaxima:
     def from_scores(cls, scores: ArrayLike, seen: ArrayLike) -> Self:
         """Reduce scores (n_samples, n_classes) with the mask of seen classes (n_classes,)."""
         checked, mask = _check_scores(scores, seen)
-        # the best class of all is that of the larger side, except where it belongs to the smaller one
+        # the best class of all is that of the larger side, except if it belongs to the smaller one
         fewer = mask if 2 * mask.sum() <= len(mask) else ~mask
-        best, column = _best(checked, np.arange(len(mask)))
-        best_of_fewer, column_of_fewer = _best(checked, np.flatnonzero(fewer))
+        best, column = _best_columns(checked, np.arange(len(mask)))
+        best_of_fewer, column_of_fewer = _best_columns(checked, np.flatnonzero(fewer))
         rest = np.flatnonzero(column == column_of_fewer)
-        best[rest], column[rest] = _best(checked, np.flatnonzero(~fewer), rest)
+        best[rest], column[rest] = _best_columns(checked, np.flatnonzero(~fewer), rest)
         if fewer is mask:
             return cls(best_of_fewer, best, column_of_fewer, column)
         return cls(best, best_of_fewer, column, column_of_fewer)
@@ -57,8 +57,8 @@ class ScoreMaxima:
 
         Two arrays without gaps are searched as they are, whereas columns of one array have to be copied.
         """
-        best_seen, argmax_seen = _best(seen_scores, np.flatnonzero(seen))
-        best_unseen, argmax_unseen = _best(unseen_scores, np.flatnonzero(~seen))
+        best_seen, argmax_seen = _best_columns(seen_scores, np.flatnonzero(seen))
+        best_unseen, argmax_unseen = _best_columns(unseen_scores, np.flatnonzero(~seen))
         return cls(best_seen, best_unseen, argmax_seen, argmax_unseen)
 
     @classmethod
@@ -93,8 +93,8 @@ class ScoreMaxima:
     def predict(self, gamma: float = 0.0) -> IndexArray:
         """Subtract gamma from the scores of the seen classes and return the best column of every sample.
 
-        Where a seen and an unseen class tie, the seen class wins; among seen or among unseen classes the
-        first column wins. The result is -1 where every class is excluded.
+        If a seen and an unseen class tie, the seen class wins; among seen or among unseen classes the
+        first column wins. The result is -1 if every class is excluded.
         """
         return np.where(gamma > self.flips, self.argmax_unseen, self.argmax_seen)
 
@@ -111,6 +111,8 @@ def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolA
         )
     if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)
+    if seen.shape == scores.shape[1:] and seen.dtype.kind in "iu" and np.isin(seen, (0, 1)).all():
+        seen = seen.astype(bool)
     if seen.dtype != bool or seen.shape != scores.shape[1:]:
         raise UnseenError(
             f"seen has shape {seen.shape} and type {seen.dtype}, expected one bool per class: "
@@ -119,7 +121,7 @@ def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolA
     return scores, seen
 
 
-def _best(
+def _best_columns(
     scores: FloatArray, columns: IndexArray, samples: IndexArray | None = None
 ) -> tuple[FloatArray, IndexArray]:
     """Return the largest score of all or some samples among some columns, and its column (-1 if excluded).

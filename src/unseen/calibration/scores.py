@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen._core.csv_files import read_csv
 from unseen._core.npz import read_npz, text_array
+from unseen._core.tables import INDEX_NAMES, read_table
 from unseen.calibration.columns import find_columns
-from unseen.errors import UnseenError, need_extra, one_line
+from unseen.errors import UnseenError
 
 LABEL = "y"  # where files keep the true class
-_INDEX_NAMES = ("", "Unnamed: 0")  # a first column with this name is the row index that pandas wrote
-_PARQUET_INDEX = "__index_level_0__"
 _TORCH = (".pt", ".pth", ".ckpt", ".bin")
 
 
@@ -42,7 +40,7 @@ class Scores:
     class_names: tuple[str, ...] | None = None
 
     def name(self, column: int) -> str:
-        """Return the name of a class, or its column number where classes have no names."""
+        """Return the name of a class, or its column number if classes have no names."""
         return str(column) if self.class_names is None else self.class_names[column]
 
 
@@ -67,11 +65,11 @@ def read_scores(path: Path, seen: Sequence[str] | None = None, *, label_column: 
         ``class_names``; or ``.csv`` or ``.parquet`` with one column per class and the true class in ``y``.
         A first column without a name is the row index of a table that pandas wrote, and is skipped.
     seen : sequence of str, optional
-        The seen classes by name (or by column number where there are no names), if the file does not say.
+        The seen classes by name (or by column number if there are no names), if the file does not say.
     label_column : str, optional
         The column (or array) with the true class; ``y`` by default.
     """
-    content = _read(path, label_column or LABEL)
+    content = _read_content(path, label_column or LABEL)
     if content.y is None:
         raise UnseenError(
             f"{path} has no {label_column or LABEL!r}, expected the true class of every sample there. "
@@ -81,24 +79,28 @@ def read_scores(path: Path, seen: Sequence[str] | None = None, *, label_column: 
 
 
 def read_more_scores(
-    path: Path, like: Scores, seen: Sequence[str] | None = None, *, label_column: str | None = None
+    path: Path,
+    like: Scores | None = None,
+    seen: Sequence[str] | None = None,
+    *,
+    label_column: str | None = None,
 ) -> Scores:
     """Read the scores that a calibration is applied to: true classes are optional here.
 
     Which classes are seen is what ``seen`` or the file says. Otherwise it is taken from ``like``: by name
-    where both have class names, else by position.
+    if both have class names, else by position.
     """
-    return _assemble(path, _read(path, label_column or LABEL), seen, like)
+    return _assemble(path, _read_content(path, label_column or LABEL), seen, like)
 
 
 # ---- files ----------------------------------------------------------------------------------------------
 
 
-def _read(path: Path, label: str) -> _Content:
+def _read_content(path: Path, label: str) -> _Content:
     readers: dict[str, Callable[[Path, str], _Content]] = {
         ".npz": _read_npz,
-        ".csv": _read_csv,
-        ".parquet": _read_parquet,
+        ".csv": _read_table,
+        ".parquet": _read_table,
     }
     ending = path.suffix.lower()
     if ending in _TORCH:
@@ -124,70 +126,13 @@ def _read_npz(path: Path, label: str) -> _Content:
     return _Content(y=y, **found)
 
 
-def _read_csv(path: Path, label: str) -> _Content:
-    header, rows = read_csv(path)
-    y = None
-    if label in header:
-        column = header.index(label)
-        y = text_array((row[column].strip() for row in rows), str(path))
-    classes = _class_columns(path, header, label)
-    names = [header[column] for column in classes]
-    numbers = _numbers(path, names, [[row[column] for column in classes] for row in rows])
-    return _Content(numbers, y, text_array(names, str(path)))
-
-
-def _class_columns(path: Path, header: Sequence[str], label: str) -> list[int]:
-    """Return the columns that are classes: all but the true class and the index that pandas writes."""
-    start = 1 if header[0] in _INDEX_NAMES and header[0] != label else 0
-    columns = [c for c in range(start, len(header)) if header[c] not in (label, _PARQUET_INDEX)]
-    for column in columns:
-        if not header[column]:
-            raise UnseenError(
-                f"{path}, column {column + 1} has no name, expected the name of a class. "
-                "Only the first column may be without one: it is the row index."
-            )
-    return columns
-
-
-def _numbers(path: Path, names: Sequence[str], rows: list[list[str]]) -> NDArray[np.float64]:
-    try:
-        return np.array(rows, dtype=np.float64)
-    except ValueError:
-        pass
-    for number, row in enumerate(rows, start=2):
-        for name, text in zip(names, row, strict=True):
-            try:
-                float(text)
-            except ValueError:
-                raise UnseenError(
-                    f"{path}, line {number}, column {name!r} is {text!r}, expected a number. "
-                    "Every column is a class, except that of the true class (--label-column)."
-                ) from None
-    raise UnseenError(f"{path} is not a table of numbers.")
-
-
-def _read_parquet(path: Path, label: str) -> _Content:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise need_extra("pyarrow", "pandas", "Reading Parquet") from error
-    try:
-        table = parquet.read_table(path)
-        header, columns = table.column_names, [column.to_numpy() for column in table.columns]
-    except MemoryError:
-        raise
-    except Exception as error:  # every kind of damage has its own error
-        raise UnseenError(f"{path} cannot be read as Parquet ({one_line(error)}).") from error
-    y = text_array(map(str, columns[header.index(label)]), str(path)) if label in header else None
-    classes = _class_columns(path, header, label)
-    for column in classes:
-        if columns[column].dtype.kind not in "fiu":
-            raise UnseenError(
-                f"{path}, column {header[column]!r} is of type {table.schema.types[column]}, expected "
-                "numbers. Every column is a class, except that of the true class (--label-column)."
-            )
-    scores = np.array([columns[column] for column in classes]).T.reshape(table.num_rows, len(classes))
-    return _Content(scores, y, text_array((header[column] for column in classes), str(path)))
+def _read_table(path: Path, label: str) -> _Content:
+    """Read a table: every column is a class, but for the true class and the index that pandas writes."""
+    table = read_table(path, text=[label])
+    y = table.text(label) if label in table.columns else None
+    names = [name for name in table.columns if name != label and name not in INDEX_NAMES]
+    advice = "Every column is a class, except that of the true class (--label-column)."
+    return _Content(table.numbers(names, advice), y, text_array(names, str(path)))
 
 
 # ---- what they hold -------------------------------------------------------------------------------------
@@ -198,8 +143,8 @@ def _assemble(path: Path, content: _Content, seen: Sequence[str] | None, like: S
     if scores.ndim != 2 or 0 in scores.shape:
         raise UnseenError(f"scores has shape {scores.shape}, expected (samples, classes).")
     n_classes = scores.shape[1]
-    names = _class_names(content.class_names, n_classes)
-    y = None if content.y is None else _columns(content.y, names, n_classes, "y")
+    names = _distinct_names(content.class_names, n_classes)
+    y = None if content.y is None else _label_columns(content.y, names, n_classes, "y")
     if y is not None and len(y) != len(scores):
         raise UnseenError(f"y has shape {y.shape}, expected the class of each of {len(scores)} samples.")
     return Scores(scores, y, _seen_mask(path, content, names, seen, like), names)
@@ -222,7 +167,7 @@ def _seen_mask(
         return _mask(content.seen, n_classes)
     if listed is not None:
         mask = np.zeros(n_classes, dtype=bool)
-        mask[_columns(listed, names, n_classes, "seen_classes")] = True
+        mask[_label_columns(listed, names, n_classes, "seen_classes")] = True
         return mask
     if like is not None:
         return _mask_like(path, names, n_classes, like)
@@ -250,7 +195,7 @@ def _mask_like(path: Path, names: tuple[str, ...] | None, n_classes: int, like: 
     return np.array([known[name] for name in names])
 
 
-def _class_names(names: NDArray[Any] | None, n_classes: int) -> tuple[str, ...] | None:
+def _distinct_names(names: NDArray[Any] | None, n_classes: int) -> tuple[str, ...] | None:
     if names is None:
         return None
     if names.shape != (n_classes,):
@@ -272,7 +217,9 @@ def _mask(seen: NDArray[Any], n_classes: int) -> BoolArray:
     return seen.astype(bool)
 
 
-def _columns(labels: NDArray[Any], names: tuple[str, ...] | None, n_classes: int, what: str) -> IndexArray:
+def _label_columns(
+    labels: NDArray[Any], names: tuple[str, ...] | None, n_classes: int, what: str
+) -> IndexArray:
     """Return the column of every label; in a file, column numbers may be text."""
     if names is None and labels.dtype.kind in "US":
         names = tuple(str(column) for column in range(n_classes))

@@ -32,7 +32,7 @@ def usable_segments(breakpoints: FloatArray, resolution: float = 0.0) -> BoolArr
     """Mark the segments (K + 1,) that gamma may be chosen from.
 
     Left out are ends that hold no finite gamma, and segments narrower than ``resolution``: once gamma is
-    subtracted from the scores, rounding decides what happens there. But where so many samples lie close
+    subtracted from the scores, rounding decides what happens there. But if so many samples lie close
     together that narrow segments fill a wide interval, some gamma in it must be usable, and all of them are.
     """
     usable = np.ones(len(breakpoints) + 1, dtype=bool)
