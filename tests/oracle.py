@@ -219,22 +219,37 @@ def gaussian_scores(X, y, seen, rho, mu, X_new):
     return np.array([[z @ P @ m - m @ P @ m / 2 for m in mu - center] for z in X_new - center])
 
 
-def anchored_linear_sv(X, y, S, alpha):
-    """Centers s + sW of all classes with W = (T'T + alpha N I)^-1 T'(X - T) and prototypes of unit length."""
-    S = np.array([s / np.linalg.norm(s) for s in S])
-    T = S[y]
-    W = np.linalg.solve(T.T @ T + alpha * len(X) * np.eye(S.shape[1]), T.T @ (X - T))
-    return S + S @ W
+def centered_texts(S, seen):
+    """Texts minus the mean of the seen ones, divided by their mean length."""
+    S = S / np.mean([np.linalg.norm(S[c]) for c in seen])
+    return S - np.mean([S[c] for c in seen], axis=0)
 
 
-def anchored_lda_scores(X, y, S, seen, alpha, rho, k, X_new):
-    """As ``lda_scores``, but with mu(s) = s + k(s, S) (K + alpha I)^-1 (means - S), s of unit length."""
-    S = np.array([s / np.linalg.norm(s) for s in S])
+def anchored_means(X, y, S, seen, alpha):
+    """Means of all classes from their texts: gap removed, one scale, a linear ridge on what is left."""
+    T = centered_texts(S, seen)
     means = np.array([X[y == c].mean(axis=0) for c in seen])
-    K = np.array([[k(S[a], S[b]) for b in seen] for a in seen])
-    weights = np.linalg.inv(K + alpha * np.eye(len(seen))) @ (means - S[list(seen)])
-    mu = S + np.array([[k(s, S[b]) for b in seen] for s in S]) @ weights  # (classes, features)
-    return gaussian_scores(X, y, seen, rho, mu, X_new)
+    M, T_seen = means - means.mean(axis=0), T[list(seen)]
+    b = np.sum(M * T_seen) / np.sum(T_seen * T_seen)
+    weights = np.linalg.inv(T_seen @ T_seen.T + alpha * np.eye(len(M))) @ (M - b * T_seen)
+    return means.mean(axis=0) + b * T + T @ T_seen.T @ weights
+
+
+def means_with_own_samples(X, y, S, seen, alpha, k, kappa):
+    """Means of all classes, seen ones predicted by a regression that really leaves them out."""
+    center = X.mean(axis=0)
+    means = {c: X[y == c].mean(axis=0) - center for c in seen}
+
+    def predict(s, others):
+        K = np.array([[k(S[a], S[b]) for b in others] for a in others])
+        weights = np.linalg.inv(K + alpha * np.eye(len(others)))
+        return np.array([k(s, S[b]) for b in others]) @ weights @ np.array([means[c] for c in others])
+
+    mu = np.array([predict(s, list(seen)) for s in S])
+    for c in seen:
+        n = np.sum(y == c)
+        mu[c] = (n * means[c] + kappa * predict(S[c], [b for b in seen if b != c])) / (n + kappa)
+    return center + mu
 
 
 def mean_with_samples(described, samples, kappa):
@@ -341,53 +356,33 @@ def gamma_at_retention(scores, y, seen, share):
     return points[-1][1]
 
 
-def best_retention(fold, alone, shares):
-    """The middle of the retentions whose H is within 2 % of the best; ``fold`` is (scores, y, seen)."""
-    U = np.array([unseen_accuracy(*fold, gamma_at_retention(*fold, share)) for share in shares])
-    S = shares * alone
-    H = 2 * U * S / np.maximum(U + S, 1e-300)
-    return shares[0.98 * H.max() <= H].mean()
+def retention_rule(rehearsals, cross_fitted, shares):
+    """r*: the best mean over rehearsals of H(U_f(r), r A).
 
-
-def retention_rule(folds, shifts, cross_fitted, shares, caution):
-    """r*: the trimmed mean of the best retentions plus shifts, a step back; no calibration if as good.
-
-    ``folds`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
+    ``rehearsals`` and ``cross_fitted`` are (scores, y, seen); of the latter only seen samples count.
     """
     alone = seen_accuracy(*cross_fitted, -math.inf)
-    found = sorted(best_retention(fold, alone, shares) + shift for fold, shift in zip(folds, shifts))
-    outer = len(found) // 5
-    r = min(max(np.mean(found[outer : len(found) - outer]), 0.0), 1.0)
-    before = seen_accuracy(*cross_fitted, 0.0) / alone
-    r = r + caution * (before - r)
 
     def expected_h(share):
         found = []
-        for fold, shift in zip(folds, shifts):
-            U = unseen_accuracy(*fold, gamma_at_retention(*fold, min(max(share - shift, 0.0), 1.0)))
+        for part in rehearsals:
+            U = unseen_accuracy(*part, gamma_at_retention(*part, share))
             found.append(2 * U * share * alone / max(U + share * alone, 1e-300))
         return np.mean(found)
 
-    return before if expected_h(before) >= 0.98 * expected_h(r) else r
+    return max(shares, key=expected_h)
 
 
-def ridge_means(S, M, wanted, alphas):
-    """Class means M regressed on descriptions S; the errors for classes left out, which choose alpha."""
-    scale = np.sqrt(np.mean([np.sum((s - S.mean(axis=0)) ** 2) for s in S]))
-
-    def predict(S, M, alpha, wanted):
-        s, m = S.mean(axis=0), M.mean(axis=0)
-        W = np.linalg.solve((S - s).T @ (S - s) + alpha * np.eye(S.shape[1]), (S - s).T @ (M - m))
-        return m + (wanted - s) @ W
-
-    def errors(alpha):
-        left_out = [np.arange(len(S)) != k for k in range(len(S))]
-        return np.array(
-            [M[k] - predict(S[kept] / scale, M[kept], alpha, S[k] / scale) for k, kept in enumerate(left_out)]
-        )
-
-    best = min(alphas, key=lambda alpha: np.sum(errors(alpha) ** 2))
-    return predict(S / scale, M, best, wanted / scale), errors(best)
+def rehearsal_scores(make, X, y, fold, n_classes):
+    """Scores, labels, seen mask of a rehearsal: held-out classes replace an equal number of unseen ones."""
+    train, held = fold
+    absent = [c for c in range(n_classes) if c not in set(y[train]) | set(y[held])]
+    n_replaced = len(set(y[held]) - set(y[train]))
+    replaced = np.random.default_rng(0).permutation(absent)[:n_replaced]
+    labels = [c for c in range(n_classes) if c not in replaced]
+    scores = make().fit(X[train], y[train]).similarity(X[held])[:, labels]
+    index = np.array([labels.index(c) for c in y[held]])
+    return scores, index, np.array([c in set(y[train]) for c in labels])
 
 
 # ---- splits: counts of the seen test set by trying all ---------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from unseen import LDA, GZSLClassifierCV
 from unseen.benchmark.experiment import Experiment
 from unseen.calibration.curve import SeenUnseenCurve
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, find_method
 
@@ -39,8 +39,9 @@ def linear_problem(
 def small_experiment(gamma="paper", *, n_samples=400, n_classes=16) -> Experiment:
     """Return an experiment on synthetic data, where some of the classes are unseen."""
     sizes = {"n_samples": n_samples, "n_features": 40, "n_classes": n_classes, "n_attributes": 10}
-    data = load("synthetic", **sizes, random_state=3)
+    data = load_dataset("synthetic", **sizes, random_state=3)
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
+    asked |= dict.fromkeys(("prototypes", "text_encoder", "normalize", "unseen_classes"))
     return Experiment(data, make_split(data), asked, gamma)
 
 

@@ -82,16 +82,16 @@ class IgnoresCandidates:
 class NewClassesDiffer:
     """Adds classes by a rule that is not quite that of the fit."""
 
-    def _append_classes(self, labels, S):
-        return super()._append_classes(labels, 1.001 * S)
+    def _append_classes(self, labels, S, coef, intercept):
+        return super()._append_classes(labels, S, 1.001 * coef, intercept)
 
 
 class OneAlphaForAll:
     """Gives the first model of a path for all."""
 
-    def _solve_groups(self, models, classes, S, seen, solve):
+    def _fit_models(self, models, *arguments, **options):
         mapping = None
-        for model in super()._solve_groups(models, classes, S, seen, solve):
+        for model in super()._fit_models(models, *arguments, **options):
             mapping = model.mapping_ if mapping is None else mapping
             yield model._set_mapping(mapping)
 

@@ -11,8 +11,9 @@ A stochastic method is always fitted with the same ``random_state``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -25,11 +26,12 @@ from unseen.base import ZeroShotClassifier
 
 Check = Callable[[ZeroShotClassifier], None]
 
-ROUNDING = 1e-6  # of the range of the scores: what sums in another order may change
-TOL = 1e-6  # set where an iterative method is compared with itself
+PRECISION = 1e-6  # of the range of the scores: what sums in another order may change
+TOL = 1e-6  # set if an iterative method is compared with itself
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class SmallProblem:
     """Samples of the classes 0..5, and descriptions of the classes 0..7."""
 
     X: FloatArray  # (90, features)
@@ -37,7 +39,7 @@ class Problem(NamedTuple):
     S: FloatArray  # (8, attributes)
 
 
-def _problem_for(estimator: ZeroShotClassifier) -> Problem:
+def _problem_for(estimator: ZeroShotClassifier) -> SmallProblem:
     """Return a small problem with a linear truth, ``x = s M + noise``.
 
     For an estimator that compares features with prototypes directly, both have the same
@@ -46,20 +48,20 @@ def _problem_for(estimator: ZeroShotClassifier) -> Problem:
     rng = np.random.default_rng(0)
     S = rng.uniform(size=(8, 5))
     y = np.repeat(np.arange(6), 15)
-    M, noise = (np.eye(5), 0.1) if estimator._shares_space() else (rng.normal(size=(5, 12)), 0.3)
+    M, noise = (np.eye(5), 0.1) if estimator.shares_space() else (rng.normal(size=(5, 12)), 0.3)
     X = S[y] @ M + noise * rng.normal(size=(len(y), M.shape[1]))
-    return Problem(X, y, S)
+    return SmallProblem(X, y, S)
 
 
 def _prepare(estimator: ZeroShotClassifier, S: Any, **params: Any) -> ZeroShotClassifier:
-    """Return an unfitted copy with prototypes S, and with a fixed seed where it takes one."""
+    """Return an unfitted copy with prototypes S, and with a fixed seed if it takes one."""
     if "random_state" in estimator.get_params():
         params["random_state"] = 0
     prepared: ZeroShotClassifier = clone(estimator).set_params(prototypes=S, **params)
     return prepared
 
 
-def _fit(estimator: ZeroShotClassifier, problem: Problem, **params: Any) -> ZeroShotClassifier:
+def _fit(estimator: ZeroShotClassifier, problem: SmallProblem, **params: Any) -> ZeroShotClassifier:
     return _prepare(estimator, problem.S, **params).fit(problem.X, problem.y)
 
 
@@ -75,7 +77,7 @@ def _assert_same_scores(actual: FloatArray, expected: FloatArray, tol: float | N
     With the objective P = loss + alpha ||W||^2, both alpha ||W* - W||^2 <= P(W) - P(W*) <= tol P(0) and
     alpha ||W*||^2 <= P(0): W, and so a score, is known to sqrt(tol) of its size.
     """
-    precision = ROUNDING if tol is None else 2 * tol**0.5
+    precision = PRECISION if tol is None else 2 * tol**0.5
     assert_allclose(actual, expected, rtol=0, atol=float(precision * np.ptp(expected)))
 
 
@@ -102,7 +104,7 @@ def check_unseen_prototypes_do_not_influence_fit(estimator: ZeroShotClassifier) 
     problem = _problem_for(estimator)
     other = problem.S.copy()
     other[6:] = 7.0
-    first, second = _fit(estimator, problem), _fit(estimator, problem._replace(S=other))
+    first, second = _fit(estimator, problem), _fit(estimator, replace(problem, S=other))
     assert_array_equal(first.similarity(problem.X)[:, :6], second.similarity(problem.X)[:, :6])
 
 
@@ -132,7 +134,7 @@ def check_order_of_classes(estimator: ZeroShotClassifier) -> None:
     """Prototypes in another order give the same scores in that order."""
     problem = _problem_for(estimator)
     order = np.array([7, 2, 5, 0, 6, 4, 1, 3])  # new class k was class order[k]
-    reordered = Problem(problem.X, np.argsort(order)[problem.y], problem.S[order])
+    reordered = SmallProblem(problem.X, np.argsort(order)[problem.y], problem.S[order])
     precise = _precise(estimator)
     expected = _fit(estimator, problem, **precise).similarity(problem.X)[:, order]
     _assert_same_scores(
@@ -152,7 +154,7 @@ def check_add_classes(estimator: ZeroShotClassifier) -> None:
     """A class added after the fit gets the row that it would have had from the beginning."""
     problem = _problem_for(estimator)
     complete = _fit(estimator, problem)
-    grown = _fit(estimator, problem._replace(S=problem.S[:6])).add_classes(problem.S[6:])
+    grown = _fit(estimator, replace(problem, S=problem.S[:6])).add_classes(problem.S[6:])
     assert_array_equal(grown.classes_, complete.classes_)
     assert_array_equal(grown.seen_, complete.seen_)
     _assert_same_scores(grown.similarity(problem.X), complete.similarity(problem.X))

@@ -103,8 +103,8 @@ def test_selection_answers_with_finite_numbers_or_refuses(method, name):
             search.fit(given.X, given.y)
         return
     search.fit(given.X, given.y)
-    assert np.isfinite([search.gamma_, search.gamma_zsl_, search.curve_.h, search.curve_.ausuc]).all()
-    for column in ("mean_zsl", "mean_seen", "mean_h", "gamma"):
+    assert np.isfinite([search.gamma_, search.curve_.h, search.curve_.ausuc]).all()
+    for column in ("mean_zsl", "mean_seen", "mean_test_score", "gamma"):
         assert np.isfinite(search.cv_results_[column]).all()
     check_answers(search, given.X, len(given.S))
 

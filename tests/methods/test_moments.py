@@ -44,11 +44,6 @@ def test_any_cutting_into_blocks_gives_the_same(cuts):
     equal(Moments.from_blocks(blocks, 3), Moments.of(X, y, 3))
 
 
-def test_all_minus_held_out_is_the_rest():
-    X, y = samples(30)
-    equal(Moments.of(X, y, 3) - Moments.of(X[:10], y[:10], 3), Moments.of(X[10:], y[10:], 3))
-
-
 def test_without_gram():
     X, y = samples(30)
     part = Moments.of(X, y, 3, gram=False)

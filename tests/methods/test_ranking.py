@@ -16,6 +16,7 @@ import oracle
 from unseen import ALE, SJE, DeViSE, SynC
 from unseen.errors import UnseenError
 from unseen.methods import _dual as dual
+from unseen.methods import _few_directions
 from unseen.methods._dual import Problem
 from unseen.methods.ranking import project_box, project_simplex, rank_weights
 
@@ -109,7 +110,7 @@ def test_gradient_equals_finite_differences(name):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradient_equals_that_of_torch(name):
-    torch = pytest.importorskip("torch", reason="needs torch: pip install 'unseen[torch]'")
+    torch = pytest.importorskip("torch", reason="needs torch: pip install --group torch")
     X, y, S, W = any_weights(20, 5, seed=4)
     value, gradient = objective(name, 0.3, X, y, S, EIGHT, W)
     parameter = torch.tensor(W, requires_grad=True)
@@ -261,7 +262,7 @@ def few(monkeypatch):
         features.append(stack.visited.X.shape[1])
         return visit_all(stack, order)
 
-    monkeypatch.setattr(dual, "DIRECTIONS", 6)
+    monkeypatch.setattr(_few_directions, "DIRECTIONS", 6)
     monkeypatch.setattr(dual.Stack, "_visit_all", noted)
     return features
 
@@ -271,7 +272,7 @@ def few(monkeypatch):
 def test_few_directions_lead_to_the_same_minimum(method, alpha, few, monkeypatch):
     X, y, S = many_features()
     model = method(S, alpha=alpha, tol=1e-5, random_state=0).fit(X, y)
-    monkeypatch.setattr(dual, "DIRECTIONS", 600)
+    monkeypatch.setattr(_few_directions, "DIRECTIONS", 600)
     plain = method(S, alpha=alpha, tol=1e-5, random_state=0).fit(X, y)
     assert few[0] == 6
     assert few[-1] == 40  # without them

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from unseen import ALE, SJE, DeViSE, SynC
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.methods import ranking
 from unseen.methods._dual import BLOCK
 from unseen.metrics import accuracy, harmonic_mean
@@ -32,7 +32,9 @@ def test_every_sample_is_visited_once_and_a_block_is_made_of_runs(n, run, seed):
 @pytest.fixture(scope="module")
 def sorted_file(tmp_path_factory):
     """Samples sorted by class, as most files are: the worst order for batches of neighbors."""
-    data = load("synthetic", n_samples=6000, n_features=128, n_classes=60, n_attributes=40, random_state=3)
+    data = load_dataset(
+        "synthetic", n_samples=6000, n_features=128, n_classes=60, n_attributes=40, random_state=3
+    )
     order = np.argsort(data.y, kind="stable")
     train = order[data.seen[data.y[order]] & (order % 5 > 0)]
     file = tmp_path_factory.mktemp("disk") / "train.npy"

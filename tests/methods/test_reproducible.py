@@ -31,8 +31,7 @@ def search(experiment: Experiment, method: str, **options) -> GZSLClassifierCV:
 
 def bits(model: GZSLClassifierCV) -> dict[str, bytes]:
     """Return everything that was learned and chosen, to the bit."""
-    arrays = {name: getattr(model, name) for name in ("coef_", "intercept_", "gamma_", "gamma_zsl_")}
-    arrays |= {f"zsl {name}": getattr(model.estimator_zsl_, name) for name in ("coef_", "intercept_")}
+    arrays = {name: getattr(model, name) for name in ("coef_", "intercept_", "gamma_")}
     arrays |= {name: column for name, column in model.cv_results_.items() if name != "params"}
     return {name: np.asarray(array).tobytes() for name, array in arrays.items()}
 

@@ -19,7 +19,7 @@ from unseen.datasets.splits import GZSLFolds
 from unseen.methods import METHODS, find_method, make_method
 from unseen.methods._closed_form import ClosedForm
 from unseen.metrics import gzsl_scorer
-from unseen.selection.evaluation import deal_parts, seen_unseen_curve
+from unseen.selection.rehearsal import assign_parts, seen_unseen_curve
 
 CLOSED = [name for name in METHODS if issubclass(find_method(name), ClosedForm)]
 CASES = [
@@ -195,8 +195,8 @@ def test_selection_weighs_samples_in_every_fit(scaled):
 
     for number, (train, validation) in enumerate(folds):
         curve = seen_unseen_curve(plain(train), X[validation], y[validation], np.unique(y[train]))
-        assert search.cv_results_[f"split{number}_h"][0] == pytest.approx(curve.h)
-    part = deal_parts(y, 5)
+        assert search.cv_results_[f"split{number}_test_score"][0] == pytest.approx(curve.h)
+    part = assign_parts(y)
     flips = [
         scores[:, :9].max(axis=1) - scores[:, 9:].max(axis=1)
         for k in range(5)

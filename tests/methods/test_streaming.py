@@ -145,12 +145,17 @@ def test_one_hot_prototypes_need_all_classes_at_once(method):
     same(model.partial_fit(X[y >= 2], y[y >= 2]), method().fit(X, y))
 
 
+def test_one_stream_serves_every_scaling(method):
+    X, y, S = problem()
+    path = [{"normalize": scaling} for scaling in ("l2", "sqrt", "standard", None)]
+    for streamed, params in zip(method(S).fit_path(cut(X, y), None, path), path):
+        same(streamed, method(S, **params).fit(X, y))
+
+
 def test_streams_that_cannot_be_used():
     X, y, S = problem(n=6)
     with pytest.raises(UnseenError, match="no block of samples"):
         LinearVS(S).fit(iter([]))
-    with pytest.raises(UnseenError, match="Different values of normalize"):
-        list(LinearVS(S).fit_path(cut(X, y), None, [{"normalize": None}, {"normalize": "l2"}]))
     with pytest.raises(UnseenError, match="y names class 9"):
         LinearVS(S).partial_fit(X, np.full(len(y), 9))
     with pytest.raises(UnseenError, match="class 8"):
@@ -161,8 +166,8 @@ def test_streams_that_cannot_be_used():
 
 def test_a_streamed_model_is_saved_solved(method, tmp_path):
     X, y, S = problem()
-    unseen.models.io.save(method(S).partial_fit(X, y), tmp_path / "model.safetensors")
-    loaded = unseen.models.io.load(tmp_path / "model.safetensors")
+    unseen.save_model(method(S).partial_fit(X, y), tmp_path / "model.safetensors")
+    loaded = unseen.load_model(tmp_path / "model.safetensors")
     assert_array_equal(loaded.predict(X), method(S).fit(X, y).predict(X))
     export(method(S).partial_fit(X, y), tmp_path / "model.npz", "npz")
     assert_array_equal(np.load(tmp_path / "model.npz")["coef"], loaded.coef_)

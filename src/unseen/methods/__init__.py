@@ -29,7 +29,7 @@ class Method:
     title: str  # for people
     color: str  # the same in every figure
     cost: int  # time of one run relative to the others: the longest runs start first
-    latex: str = ""  # the title in LaTeX, where it needs more than text
+    latex: str = ""  # the title in LaTeX, if it needs more than text
     in_paper: bool = True  # one of the paper's eight, or ours
     shared_space: bool = False  # prototypes must be points in the space of the features
     params: Mapping[str, str] = field(default_factory=dict)  # what makes it a variant of its class
@@ -60,16 +60,6 @@ METHODS = {
     "cosine": Method(
         "unseen.methods.cosine:Cosine", "Cosine", "#8ac800", cost=1, in_paper=False, shared_space=True
     ),
-    "linear-sv-anchored": Method(
-        "unseen.methods.linear:LinearSV",
-        "Linear S->V, anchored",
-        "#a16aac",
-        cost=8,
-        latex=r"Linear\textsubscript{$\mathcal{S} \rightarrow \mathcal{V}$}, anchored",
-        in_paper=False,
-        shared_space=True,
-        params={"anchor": "identity"},
-    ),
     "lda-anchored": Method(
         "unseen.methods.lda:LDA",
         "LDA, anchored",
@@ -77,7 +67,7 @@ METHODS = {
         cost=40,
         in_paper=False,
         shared_space=True,
-        params={"anchor": "identity"},
+        params={"anchor": "prototype"},
     ),
 }
 _OTHER_COLORS = ("#8a6f3c", "#3f8f8f", "#c2577a")
@@ -126,15 +116,15 @@ def find_method(name: str) -> type[ZeroShotClassifier]:
 
 
 def make_method(name: str, prototypes: object, seed: int, normalize: str | None = None) -> ZeroShotClassifier:
-    """Return the unfitted method with the parameters of its row, and the seed where it is stochastic.
+    """Return the unfitted method with the parameters of its row, and the seed if it is stochastic.
 
-    ``normalize`` is ``"l2"``, ``"standard"`` or ``"none"``; by default, and for embeddings of a shared
-    space, the method's own.
+    ``normalize`` is ``"l2"``, ``"sqrt"``, ``"standard"`` or ``"none"``; by default, and for embeddings of a
+    shared space, the method's own.
 
     >>> make_method("sje", None, 3).random_state
     3
     >>> make_method("lda-anchored", None, 0).anchor
-    'identity'
+    'prototype'
     """
     found = find_method(name)
     row = describe_method(name)

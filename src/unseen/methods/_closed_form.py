@@ -1,8 +1,9 @@
-"""Closed-form methods see a training set only through sums: they stream, merge and subtract."""
+"""Closed-form methods see a training set only through sums: they stream and merge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,11 +14,13 @@ from unseen._core.blocks import FloatArray
 from unseen._core.labels import label_positions, split_prototypes
 from unseen._core.scaling import scale_rows, weigh_rows
 from unseen._core.training import Training, weigh_samples
-from unseen.base import Params, ZeroShotClassifier
+from unseen._core.workspace import Workspace
+from unseen.base import Params, Task, ZeroShotClassifier
 from unseen.errors import UnseenError
-from unseen.methods._moments import Moments, Spectrum, is_dask
-from unseen.methods._sharing import shared_moments
+from unseen.methods._factor import Gram
+from unseen.methods._moments import Moments, is_dask
 
+UNIT_LENGTH = ("l2", "sqrt")  # scalings after which all samples have the length 1
 _SOLUTION = ("mapping_", "coef_", "intercept_")
 _NO_SUMS = (
     "partial_fit needs moments, which model files and models fitted on fewer samples than features omit. "
@@ -59,11 +62,17 @@ class ClosedForm(ZeroShotClassifier):
             and iterables.
         """
         for model in self._fit_models([self], X, y, sample_weight):
-            model._warn_about_fit()
+            model.warn_about_fit()
         return self
 
     def fit_path(
-        self, X: Any, y: Any, params: Iterable[Params], sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        params: Iterable[Params],
+        sample_weight: ArrayLike | None = None,
+        *,
+        workspace: Workspace | None = None,
     ) -> Iterator[Self]:
         """Yield one fitted classifier per combination of parameters, at about the cost of one fit.
 
@@ -75,8 +84,11 @@ class ClosedForm(ZeroShotClassifier):
             Each as ``set_params`` takes it, for instance ``[{"alpha": 0.1}, {"alpha": 1.0}]``.
         sample_weight : array-like of shape (n_samples,), optional
             As in ``fit``.
+        workspace : Workspace, optional
+            Of these samples, if several methods are fitted on them: they share moments and factorizations.
         """
-        yield from self._fit_models([self._variant(values) for values in params], X, y, sample_weight)
+        models = [self._variant(values) for values in params]
+        yield from self._fit_models(models, X, y, sample_weight, workspace)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None
@@ -101,17 +113,11 @@ class ClosedForm(ZeroShotClassifier):
             self._start(classes)
         index = label_positions(y, self.classes_)
         training = Training(X, index, self.prototypes_, self.normalize, weight=weight)
-        return self._add(self._sum_up(training, gram=self._needs_gram))
-
-    def _sum_up(self, training: Training, *, gram: bool) -> Moments:
-        """Return the moments of training samples, one row per prototype."""
-        return Moments.from_blocks(
-            training.blocks(), len(training.S), gram=gram, weights=training.weight_blocks()
-        )
+        return self._add(sum_up(training, gram=self._needs_gram))
 
     def _start(self, classes: Any = None) -> None:
         """Prepare for moments of all classes: which of them have samples is not known yet."""
-        self._check_parameters()
+        self.check_parameters()
         if "mapping_" in vars(self):
             raise UnseenError(_NO_SUMS)
         if self.prototypes is None and classes is None:
@@ -119,7 +125,7 @@ class ClosedForm(ZeroShotClassifier):
         self.classes_, self.prototypes_ = split_prototypes(self.prototypes, classes)
         self._keep_attribute_names()
         if classes is not None:
-            label_positions(np.asarray(classes), self.classes_)  # refuses a class without prototype
+            label_positions(np.asarray(classes), self.classes_)  # rejects a class without prototype
         self._check_space(self.prototypes_, self.n_features_in_)
 
     def _add(self, new: Moments) -> Self:
@@ -146,7 +152,8 @@ class ClosedForm(ZeroShotClassifier):
         """
         super().solve()
         if "mapping_" not in vars(self):
-            self._set_mapping(next(self._solve_kept(self.moments_, None, self.training_prototypes_, [self])))
+            counted = Counted.of({self.normalize: self.moments_}, self.training_prototypes_)
+            self._set_mapping(next(self._solve_path(self._scaled(counted, [self]), [self])))
         return self
 
     if not TYPE_CHECKING:  # with it, a type checker would accept any attribute
@@ -159,37 +166,30 @@ class ClosedForm(ZeroShotClassifier):
             message = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
             raise AttributeError(message, name=name, obj=self)
 
-    def _fit_models(
-        self, models: Sequence[Self], X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> Iterator[Self]:
+    def _gather(
+        self,
+        models: Sequence[Self],
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        workspace: Workspace | None,
+    ) -> Task:
         if not is_dask(X) and (y is not None or hasattr(X, "shape")):
-            yield from super()._fit_models(models, X, y, sample_weight)
-            return
+            return super()._gather(models, X, y, sample_weight, workspace)
         if sample_weight is not None:
             raise UnseenError(
                 "sample_weight is for arrays, DataFrames and files. "
                 "Pass the weights of a block to partial_fit."
             )
         for model in models:
-            model._check_parameters()
-        if len({model.normalize for model in models}) > 1:
-            raise UnseenError("Different values of normalize need different moments. Fit one path for each.")
-        counter = clone(models[0])._count(X, y)
-
-        def solve(group: Sequence[Self]) -> Iterator[FloatArray]:
-            return self._solve_kept(counter.moments_, None, counter.training_prototypes_, group)
-
-        yield from counter._solve_groups(models, counter.classes_, counter.prototypes_, counter.seen_, solve)
-
-    def _count(self, X: Any, y: Any) -> Self:
-        """Add up the moments of a Dask array, or of an iterable of blocks."""
-        if is_dask(X):
-            return self._add_dask(X, y)
-        for block in X:
-            self.partial_fit(*block)
-        if not hasattr(self, "moments_"):
-            raise UnseenError("There is no block of samples. Pass at least one.")
-        return self
+            model.check_parameters()
+        counters = {model.normalize: clone(model) for model in models}  # each scaling has its own moments
+        count_all(list(counters.values()), X, y)
+        first = counters[models[0].normalize]
+        self.n_features_in_ = first.n_features_in_
+        moments = {normalize: counter.moments_ for normalize, counter in counters.items()}
+        training = Counted.of(moments, first.training_prototypes_)
+        return Task(first.classes_, first.prototypes_, first.seen_, training)
 
     def _add_dask(self, X: Any, y: Any) -> Self:
         self.n_features_in_ = X.shape[1]
@@ -205,40 +205,105 @@ class ClosedForm(ZeroShotClassifier):
             raise UnseenError("X holds NaN or infinity. Remove these samples or fill the values in.")
         return self._add(moments)
 
-    def _solve_samples(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
-        if len(training.y) < training.X.shape[1]:  # few samples: standardized one by one
-            return super()._solve_samples(training, models)
-        return self._solve_path(training, models)  # many: their moments are standardized
+    def _scaled(self, training: Training, models: Sequence[Self]) -> Training:
+        if is_thin(training):  # few samples: standardized one by one
+            return super()._scaled(training, models)
+        return replace(training, normalize=self.normalize)  # many: their moments are standardized
 
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
-        thin = len(training.y) < training.X.shape[1]  # N < D: X'X is larger than the data
-        gram = self._needs_gram and not thin
-        moments = shared_moments(training, gram, lambda: self._sum_up(training, gram=gram))
-        spectrum = self._thin_spectrum(training, moments) if self._uses_gram and thin else None
-        yield from self._solve_kept(moments, spectrum, training.S, models)
-
-    def _thin_spectrum(self, training: Training, moments: Moments) -> Spectrum:
-        """Return the spectrum that a solution needs from fewer samples than features: by default of X'X."""
-        return Spectrum.of_rows(weigh_rows(training.rows(slice(None)), training.weight))
-
-    def _solve_kept(
-        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Self]
-    ) -> Iterator[FloatArray]:
-        """Solve, and let every model keep the moments."""
+        moments = known_moments(training, gram=self._needs_gram and not is_thin(training))
         for model in models:
             model.moments_ = moments
         if self.normalize == "standard" and moments.gram is not None:
             standard = moments.standardization()
             moments = moments.standardized(standard)
             for model in models:
-                model._keep_standard(standard)
-        yield from self._solve_moments(moments, spectrum, S, models)
+                model.standard_mean_, model.standard_scale_ = standard.mean, standard.scale
+        gram = self._gram(training, moments) if self._uses_gram else None
+        yield from self._solve_moments(moments, gram, training.S, models)
+
+    def _gram(self, training: Training, moments: Moments) -> Gram:
+        """Return the Gram matrix that the solution factorizes: by default X'X."""
+        return training.once("gram", lambda: feature_gram(training, moments))
 
     def _solve_moments(
-        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+        self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
         """Yield ``mapping_`` (attributes, features) for each model.
 
-        ``spectrum`` is that of X'X where it is known already; otherwise it comes from ``moments.gram``.
+        ``gram`` is what ``_gram`` returns, or None if the method needs only the class sums.
         """
         raise NotImplementedError
+
+
+def count_all(models: Sequence[ClosedForm], X: Any, y: Any) -> None:
+    """Add up the moments of a Dask array, or of an iterable of blocks, which is read once for all models."""
+    if is_dask(X):
+        for model in models:
+            model._add_dask(X, y)
+        return
+    for block in X:
+        for model in models:
+            model.partial_fit(*block)
+    if not hasattr(models[0], "moments_"):
+        raise UnseenError("There is no block of samples. Pass at least one.")
+
+
+@dataclass(frozen=True)
+class Counted(Training):
+    """Training samples of which only the sums are left, because they came in blocks."""
+
+    moments: Mapping[str | None, Moments] = field(kw_only=True)  # by normalize
+
+    @classmethod
+    def of(cls, moments: Mapping[str | None, Moments], S: FloatArray) -> Self:
+        """Return the training set with these moments and seen prototypes."""
+        nothing = np.empty((0, next(iter(moments.values())).total.shape[1]))
+        return cls(nothing, np.empty(0, dtype=np.intp), S, moments=moments)
+
+
+def is_thin(training: Training) -> bool:
+    """Whether samples are fewer than features, so that X'X is larger than the samples."""
+    return not isinstance(training, Counted) and len(training.y) < training.X.shape[1]
+
+
+def known_moments(training: Training, *, gram: bool) -> Moments:
+    """Return the moments of training samples, which another method may have summed up already."""
+    if isinstance(training, Counted):
+        return training.moments[training.normalize]
+    return training.once("moments", lambda: sum_up(training, gram=gram), gram)
+
+
+def feature_gram(training: Training, moments: Moments) -> Gram:
+    """Return X'X, or the rows if there are fewer."""
+    if moments.gram is not None:
+        return Gram(moments.gram)
+    return Gram(weigh_rows(training.rows(slice(None)), training.weight), of_rows=True)
+
+
+def sum_up(training: Training, *, gram: bool) -> Moments:
+    """Return the moments of training samples, one row per prototype."""
+    known = gram_by_difference(training) if gram else None
+    moments = Moments.from_blocks(
+        training.blocks(),
+        len(training.S),
+        gram=gram and known is None,
+        weights=training.weight_blocks(),
+    )
+    return moments if known is None else replace(moments, gram=known)
+
+
+def gram_by_difference(training: Training) -> FloatArray | None:
+    """Return X'X as that of all samples minus that of those left out, if this is known and exact enough.
+
+    It is for samples of unit length: none of them is so large that rounding it hides all others.
+    """
+    remainder = None if training.workspace is None else training.workspace.remainder
+    if remainder is None or training.weight is not None or training.normalize not in UNIT_LENGTH:
+        return None
+    whole = remainder.moments.get(training.normalize)
+    if whole is None or whole.gram is None:
+        return None
+    rest = replace(training, X=remainder.left_out, y=np.zeros(len(remainder.left_out), dtype=np.intp))
+    found: FloatArray = whole.gram - Moments.from_blocks(rest.blocks(), 1).gram
+    return found

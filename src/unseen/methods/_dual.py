@@ -20,18 +20,7 @@ losses, as far as D rises: there is no rate to choose, and nothing can diverge. 
 matrix product for a block of samples; within the block they follow every step through the products of its
 samples, ``X X'``.
 
-Most of an epoch is products with all features, but most of what is learned lies in few directions. Where
-features are in memory and many, samples are therefore visited as ``Z = X Q``, with an orthonormal basis Q of
-``X'X`` times random numbers. What Z leaves out, ``R = X - Z Q'``, comes back in two ways: samples of the same
-block know their exact products, and every look at the gap takes all features and leaves the exact scores
-``X C0'`` behind. With the changes of C and G since then, ::
-
-    scores = X C0' + Z Q'(C - C0)' - R R'(G - G0) K / (2 alpha n),    R R' within each block only
-
-The gap is that of all features, so the minimum is proved as before; Z only leads there. Where a gap does not
-fall from one look to the next, too much is left out, and all models go on with X.
-
-This needs few epochs where there are many features, but thousands for overlapping classes in few dimensions.
+This needs few epochs if there are many features, but thousands for overlapping classes in few dimensions.
 A model that is not done after ``PATIENCE`` epochs is therefore finished by descent on the primal problem,
 which then has few variables: with ``K = L L'`` and ``V = L' A``, ::
 
@@ -44,7 +33,7 @@ where G has the pushes that attain the losses; they are feasible, and give
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from tempfile import TemporaryFile
 from typing import Protocol
@@ -60,12 +49,9 @@ from unseen._core.rows import read_ahead, release_pages
 
 BLOCK = 256  # samples whose scores come from one matrix product
 PART = 16  # samples that move together: fewer converge in fewer epochs, more are quicker in each
-FEW_CLASSES = 40  # with fewer, a step is so small that twice as many samples take hardly longer
 MEMORY = 2**28  # bytes of dual variables that are held in memory
 RANKING = 10  # epochs in which the weights of the samples follow their ranks; then they stay
 PATIENCE = 50  # epochs after which a model is finished by descent on the primal problem
-DIRECTIONS = 384  # in which samples are visited where there are at least four times as many features
-LOOK = 0.01  # gap in these directions at which a model first sees all features
 VARIABLES = 2**20  # of the primal problem, at most: L-BFGS keeps fifty times as many numbers
 SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
@@ -92,10 +78,9 @@ class Problem:
     X: Features  # (samples, features), mean squared length 1
     y: Labels  # (samples,)
     gram: FloatArray | np.float32  # K (classes, classes); a number stands for that many identities
-    margins: FloatArray  # (classes, classes), or (classes, 1) where all wrong classes have the same
+    margins: FloatArray  # (classes, classes), or (classes, 1) if all wrong classes have the same
     project: Projection
     weigh: Weights | None  # None stands for the weight 1
-    Z: FloatArray | None = None  # X in few directions (samples, directions)
 
     @property
     def in_memory(self) -> bool:
@@ -141,33 +126,27 @@ class Solution:
 
 
 def solve_path(
-    problem: Problem, alphas: Sequence[float], tol: float, max_iter: int, rng: np.random.RandomState
+    problem: Problem,
+    alphas: Sequence[float],
+    tol: float,
+    max_iter: int,
+    rng: np.random.RandomState,
+    trainer: Callable[[Problem, Sequence[float]], Stack] | None = None,
+    n_arrays: int = 1,
 ) -> list[Solution]:
-    """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs."""
+    """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs.
+
+    ``trainer`` is ``Stack`` by default; another one keeps ``n_arrays`` as large as the dual variables.
+    """
     seed = rng.randint(2**31)
-    # bytes of one model's dual variables, and as many where features are left out
-    size = (4 if problem.Z is None else 8) * len(problem.y) * len(problem.margins)
+    size = 4 * n_arrays * len(problem.y) * len(problem.margins)  # bytes that a model keeps
     solutions = []
     for part in row_blocks(len(alphas), max(1, MEMORY // size)):
         # the same order of visits, so that a path does not depend on how it is cut
-        solutions += Stack(problem, alphas[part]).solve(tol, max_iter, np.random.RandomState(seed))
+        solutions += (trainer or Stack)(problem, alphas[part]).solve(
+            tol, max_iter, np.random.RandomState(seed)
+        )
     return solutions
-
-
-def few_directions_pay(shape: tuple[int, ...], n_columns: int) -> bool:
-    """Return whether models of so many columns, classes of all alphas, save more than the directions cost."""
-    return min(shape) >= 4 * DIRECTIONS and 3 * n_columns >= 2 * DIRECTIONS
-
-
-def in_few_directions(X: Features) -> FloatArray:
-    """Return ``Z = X Q`` (samples, directions); Q is an orthonormal basis of ``X'X`` times random numbers."""
-    blocks = list(row_blocks(X.shape[0]))
-    random = np.random.RandomState(0).standard_normal((X.shape[1], DIRECTIONS)).astype(np.float32)
-    product = np.zeros_like(random)
-    for rows in (X[block] for block in blocks):
-        product += rows.T @ (rows @ random)
-    Q, _ = np.linalg.qr(product)  # (features, directions)
-    return np.concatenate([X[block] @ Q for block in blocks])
 
 
 @cache
@@ -193,46 +172,17 @@ def halves(start: int, stop: int, size: int) -> tuple[tuple[slice, slice | None]
     return (*halves(start, middle, size), between, *halves(middle, stop, size))
 
 
-@dataclass
-class LeftOut:
-    """What is known of the features that Z leaves out, and when models are to see them again."""
-
-    scores: FloatArray  # X C0' + R R' G0 K / (2 alpha n) at the last look (samples, models, classes)
-    gap: FloatArray  # at the last look (models,)
-    due: FloatArray  # gap that a model meets on its way when it is time for the next look (models,)
-    products: dict[int, FloatArray] = field(default_factory=dict)  # R R' of each block, by its start
-
-    @classmethod
-    def of_new(cls, shape: tuple[int, int, int]) -> LeftOut:
-        """Return what is known of (samples, models, classes) at the start, where all scores are 0."""
-        return cls(zeros(shape), np.full(shape[1], np.inf), np.full(shape[1], LOOK))
-
-    def saw(self, models: Labels, gap: FloatArray, tol: float) -> bool:
-        """Note what a look has found; return whether a gap has not fallen since the one before."""
-        stalled = gap >= np.maximum(self.gap[models], 2 * tol)  # near tol it goes up and down
-        self.gap[models], self.due[models] = gap, gap / 10
-        return bool(stalled.any())
-
-    def keep(self, left: Labels) -> None:
-        """Forget all but these models."""
-        self.scores = np.take(self.scores, left, axis=1)
-        self.gap, self.due = self.gap[left], self.due[left]
-
-
 class Stack:
     """Models that differ in alpha alone and are trained together, as rows of the same matrix products."""
 
     def __init__(self, problem: Problem, alphas: Sequence[float]) -> None:
         n, classes = len(problem.y), len(problem.margins)
-        self.problem = problem
-        self.visited = problem if problem.Z is None else replace(problem, X=problem.Z)
-        self.left_out = None if problem.Z is None else LeftOut.of_new((n, len(alphas), classes))
+        self.problem = self.visited = problem
         self.solutions = [Solution() for _ in alphas]
         self.active = np.arange(len(alphas))
         # 2 alpha n, as far as float32 can divide by it
         self.double = np.clip([2 * n * alpha for alpha in alphas], 1e-24, 1e30).astype(np.float32)
-        # of all features, or the change in the directions of Z since the last look
-        self.C = np.zeros((self.visited.X.shape[1], len(alphas), classes), dtype=np.float32)
+        self.C = np.zeros((problem.X.shape[1], len(alphas), classes), dtype=np.float32)
         self.b = zeros((n, len(alphas), classes))
         self.w = np.ones((n, len(alphas), 1), dtype=np.float32)
         self.n_blocks = len(range(0, n, BLOCK))
@@ -248,7 +198,7 @@ class Stack:
         self.buffers = np.empty((2, size, *self.C.shape[1:]), dtype=np.float32)
 
     def _loss_at_zero(self) -> float:
-        """Return P(0), the mean loss where all scores are 0."""
+        """Return P(0), the mean loss if all scores are 0."""
         problem = self.problem
         counts = np.bincount(problem.y, minlength=len(problem.margins))
         losses = []
@@ -265,30 +215,45 @@ class Stack:
             self.epoch += 1
             # gaps that were met on the way belong to models that have moved since: look again
             slow = self.epoch == PATIENCE < max_iter and self._n_variables() <= VARIABLES
-            due = tol if self.left_out is None else np.maximum(self.left_out.due, tol)
-            near = np.flatnonzero((passed <= due) | slow | (self.epoch == max_iter))
+            near = np.flatnonzero((passed <= self._look_at(tol)) | slow | (self.epoch == max_iter))
             if len(near):
                 A = self._weights(near)
-                gap = self._gap(near, A)
-                stalled = self.left_out is not None and self.left_out.saw(near, gap, tol)
+                gap = self._look(near, A, tol)
                 for i in np.flatnonzero(gap > tol) if slow else ():
                     gap[i] = self._descend(near[i], A[:, i], tol, max_iter)
                 done = (gap <= tol) | (self.epoch == max_iter)
                 self._finish(near[done], A[:, done], gap[done])
-                if len(self.active) and (stalled or self.epoch >= PATIENCE):
-                    self._visit_all_features()
         return self.solutions
 
     def _n_variables(self) -> int:
         """Return the number of entries of one model's A."""
         return self.problem.X.shape[1] * self.C.shape[2]
 
-    def _visit_all_features(self) -> None:
-        """Go on with X instead of Z, if that has not been done yet."""
-        if self.left_out is None:
-            return
-        self.visited, self.left_out = self.problem, None
-        self.C = self.problem.mix(self._weights(np.arange(len(self.active))))
+    # ---- what a trainer that visits other features than those of the problem overrides ----
+
+    def _look_at(self, tol: float) -> float | FloatArray:
+        """Return the gap, met on the way, at which it is time to look at a model."""
+        return tol
+
+    def _look(self, models: Labels, A: FloatArray, tol: float) -> FloatArray:
+        """Return (P - D) / P(0) of some models with the weights A."""
+        return self._gap(models, A)
+
+    def _restart(self, models: Labels, C: FloatArray) -> None:
+        """Go on with exact C, without what rounding has added up."""
+        self.C[:, models] = C
+
+    def _note(self, block: slice, models: Labels, F: FloatArray) -> None:
+        """Take note of exact scores (block, models, classes)."""
+
+    def _complete(self, block: slice, F: FloatArray) -> None:
+        """Add to the scores of a block what the visited features leave out, in place."""
+
+    def _products_of(self, block: slice, X: FloatArray) -> FloatArray:
+        """Return ``X X'`` of a block with all features, of which X are those visited."""
+        return np.asarray(X @ X.T)
+
+    # ---- one epoch after another -----------------------------------------------------------------------
 
     def _visit_all(self, order: NDArray[np.intp]) -> FloatArray:
         """Visit every sample once; return the gap of each model, as it was met on the way."""
@@ -317,13 +282,12 @@ class Stack:
         """Return (P - D) / P(0) of some models with the weights A."""
         problem = self.problem
         C = problem.mix(A)
-        self.C[:, models] = C if self.left_out is None else 0  # without what rounding has added up
+        self._restart(models, C)
         gap = np.zeros(len(models))
         for block, X in problem.blocks(range(self.n_blocks)):
             b = self.b[block][:, models]
             F = (X @ rows_of(C)).reshape(b.shape)
-            if self.left_out is not None:
-                self.left_out.scores[block][:, models] = F + self._left_out_scores(block, models)
+            self._note(block, models, F)
             v = problem.violations(F, problem.y[block])
             d, _ = problem.push(v, self.w[block][:, models])
             d -= b
@@ -352,8 +316,6 @@ class Stack:
         self.active, self.double = self.active[left], self.double[left]
         # contiguous, unlike what an index would give, so that products can change them in place
         self.C, self.b, self.w = (np.take(array, left, axis=1) for array in (self.C, self.b, self.w))
-        if self.left_out is not None:
-            self.left_out.keep(left)
         self._new_buffers()
 
     def _visit(self, block: slice, X: FloatArray, sums: FloatArray) -> None:
@@ -362,12 +324,8 @@ class Stack:
         F, moved = self.buffers[:, : len(y)]  # (block, models, classes)
         np.matmul(X, rows_of(self.C), out=rows_of(F))
         products = self._products(block, X)  # (block, block)
-        if self.left_out is not None and self.epoch:  # at first there is nothing to leave out
-            F += self.left_out.scores[block]
-            F -= self._left_out_scores(block, np.arange(len(self.active)))
-            release_pages(self.left_out.scores)
-        size = PART if len(self.problem.margins) >= FEW_CLASSES else 2 * PART
-        size = min(size, max(1, len(self.problem.y) // 8))
+        self._complete(block, F)
+        size = min(PART, max(1, len(self.problem.y) // 8))
         with self.threads.limit(limits=1):  # these products are too small to share
             for part, before in halves(0, len(y), size):
                 if before is None:
@@ -378,23 +336,13 @@ class Stack:
         release_pages(self.b)
 
     def _products(self, block: slice, X: FloatArray) -> FloatArray:
-        """Return ``X X'`` of a block with all features, kept from the first epoch unless memory is dear."""
+        """Return ``X X'`` of a block with all features; features in memory are multiplied once."""
         if block.start in self.products:
             return self.products[block.start]
-        products = X @ X.T
-        if self.left_out is not None:
-            X = self.problem.X[block]
-            products, in_directions = X @ X.T, products
-            self.left_out.products[block.start] = products - in_directions
+        products = self._products_of(block, X)
         if self.problem.in_memory:
             self.products[block.start] = products
         return products
-
-    def _left_out_scores(self, block: slice, models: Labels) -> FloatArray:
-        """Return ``R R' G K / (2 alpha n)`` of some models (block, models, classes)."""
-        assert self.left_out is not None
-        GK = self.problem.mix(self._pushes(block, models))
-        return (self.left_out.products[block.start] @ rows_of(GK)).reshape(GK.shape)
 
     def _move(
         self,

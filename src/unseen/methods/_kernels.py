@@ -1,13 +1,18 @@
-"""How similar two class descriptions are."""
+"""How similar two class descriptions are, and what their similarities predict."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, row_blocks
 from unseen._core.scaling import squared_lengths
+from unseen.methods._moments import Spectrum
 
+LANDMARKS = 2048  # seen classes whose kernel matrix is used as it is; of more classes, so many are landmarks
 _PAIRS = 2**22  # distances that are computed one by one, which is slower and more exact
 
 
@@ -16,7 +21,7 @@ def kernel_matrix(
 ) -> FloatArray:
     """Return the similarities of prototypes A to seen prototypes S, (len(A), len(S)).
 
-    ``median`` is the median distance between two rows of S, where it is known already.
+    ``median`` is the median distance between two rows of S, if it is known already.
 
     >>> kernel_matrix(np.eye(2), np.eye(2), "linear", 1.0)
     array([[1., 0.],
@@ -42,3 +47,74 @@ def squared_distances(A: FloatArray, S: FloatArray) -> FloatArray:
 def median_distance(S: FloatArray) -> float:
     """Return the median distance between two rows, 0 for a single row."""
     return float(np.median(pdist(S))) if len(S) > 1 else 0.0
+
+
+# ---- kernel ridge regression -------------------------------------------------------------------------------
+
+
+def choose_landmarks(S: FloatArray, n: int) -> FloatArray:
+    """Return n rows at random, always the same ones of equally many; all rows if there are no more."""
+    if len(S) <= n:
+        return S
+    chosen: FloatArray = S[np.sort(np.random.default_rng(0).permutation(len(S))[:n])]
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRidge:
+    """Kernel ridge regression of targets M on prototypes S, for every alpha: ``mu(s) = k(s, L) A``.
+
+    The landmarks L are all of S, up to ``LANDMARKS`` of them. Of more prototypes a random part is L, and the
+    kernel is the Nyström approximation ``k(s, L) K_L^-1 k(L, s')``: nothing has seen x seen entries. In both
+    cases this is ridge regression on features ``phi(s) = k(s, L) C`` with ``Phi'Phi = diag(w)``.
+    """
+
+    S: FloatArray  # (seen, attributes)
+    landmarks: FloatArray  # L, (landmarks, attributes)
+    kernel: str
+    bandwidth: float
+    median: float | None  # distance between two landmarks
+    C: FloatArray  # (landmarks, rank)
+    values: FloatArray  # w, (rank,)
+    targets: FloatArray  # Phi' M, (rank, columns of M)
+
+    @classmethod
+    def of(cls, S: FloatArray, M: FloatArray, kernel: str, bandwidth: float = 1.0) -> Self:
+        """Factorize for seen prototypes S and what to predict for them, M."""
+        L = choose_landmarks(S, LANDMARKS)
+        median = None if kernel == "linear" else median_distance(L)
+        K = Spectrum.of_gram(kernel_matrix(L, L, kernel, bandwidth, median))
+        C = K.vectors / np.sqrt(K.values)  # (landmarks, rank)
+        if len(L) == len(S):  # Phi = U diag(sqrt(w)) for K = U diag(w) U'
+            targets = (K.vectors * np.sqrt(K.values)).T @ M
+            return cls(S, L, kernel, bandwidth, median, C, K.values, targets)
+        gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
+        for block in row_blocks(len(S)):
+            Phi = kernel_matrix(S[block], L, kernel, bandwidth, median) @ C  # (block, rank)
+            gram += Phi.T @ Phi
+            targets += Phi.T @ M[block]
+        eig = Spectrum.of_gram(gram)  # rotated, Phi'Phi is diagonal
+        return cls(S, L, kernel, bandwidth, median, C @ eig.vectors, eig.values, eig.vectors.T @ targets)
+
+    def weights(self, alpha: float, targets: FloatArray | None = None) -> FloatArray:
+        """Return A with ``mu(s) = k(s, L) A``, (landmarks, columns); A P for the targets ``Phi' M P``."""
+        # A = C (Phi'Phi + alpha I)^-1 Phi' M
+        return np.asarray((self.C / (self.values + alpha)) @ (self.targets if targets is None else targets))
+
+    def leave_one_out(self, alpha: float, M: FloatArray, A: FloatArray) -> FloatArray:
+        """Return the exact error for each row of M when its class is left out; A are the weights for M."""
+        errors = np.empty_like(M)
+        for block in row_blocks(len(M)):
+            k = kernel_matrix(self.S[block], self.landmarks, self.kernel, self.bandwidth, self.median)
+            # m - mu_without(s) = (m - mu(s)) / (1 - h), h = phi(s) (Phi'Phi + alpha I)^-1 phi(s)'
+            h = ((k @ self.C) ** 2) @ (1 / (self.values + alpha))
+            errors[block] = (M[block] - k @ A) / (1 - h)[:, None]
+        return errors
+
+
+def least_alpha(values: FloatArray) -> float:
+    """Return the smallest alpha at which errors do not vanish in rounding; 0 stands for its limit.
+
+    ``values`` are the eigenvalues of a kernel matrix, or its entries.
+    """
+    return 1e-9 * float(np.max(values, initial=1e-9))

@@ -1,4 +1,4 @@
-"""What a closed form needs of a training set: sums that stream, merge and subtract, and their spectra."""
+"""What a closed form needs of a training set: sums that stream and merge, and their spectra."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from unseen._core.blocks import FloatArray, class_sums
+from unseen._core.blocks import FloatArray, class_sums, row_blocks
 from unseen._core.scaling import Standardization, weigh_rows
 from unseen.errors import UnseenError
 
+_TILE = 256  # rows and columns of a matrix that are mirrored together
 _BRANCHES = 8  # moments that are added in one step of a tree of them
 
 
@@ -25,14 +26,13 @@ class Moments:
     """Count and sum of the samples of each class, and the Gram matrix X'X; all in float64.
 
     A sample of weight w counts as w equal samples. Moments of two sets of samples add up to the moments of
-    their union, and subtract again: a training set can come in blocks, from several machines, or as "all
-    samples but the held-out ones".
+    their union: a training set can come in blocks, or from several machines.
 
     Attributes
     ----------
     count : ndarray of shape (n_classes,)
     total : ndarray of shape (n_classes, n_features)
-    gram : ndarray of shape (n_features, n_features), or None where a method needs only class sums
+    gram : ndarray of shape (n_features, n_features), or None if a method needs only class sums
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Moments:
                 triangle = dsyrk(1.0, R.T, beta=1.0, c=triangle, overwrite_c=True)
         if total is None:
             raise UnseenError("There is no block of samples. Pass at least one.")
-        return cls(count, total, None if triangle is None else triangle + np.triu(triangle, 1).T)
+        return cls(count, total, None if triangle is None else mirror(triangle))
 
     @classmethod
     def from_dask(cls, X: Any, y: Any, n_classes: int, *, gram: bool = True) -> Self:
@@ -139,14 +139,25 @@ class Moments:
         gram = None if self.gram is None or other.gram is None else self.gram + other.gram
         return type(self)(self.count + other.count, self.total + other.total, gram)
 
-    def __sub__(self, other: Self) -> Self:
-        gram = None if self.gram is None or other.gram is None else self.gram - other.gram
-        return type(self)(self.count - other.count, self.total - other.total, gram)
-
     @property
     def n(self) -> float:
         """The number of samples."""
         return float(self.count.sum())
+
+
+def mirror(upper: FloatArray) -> FloatArray:
+    """Return the symmetric matrix with this upper triangle, in place; in tiles that fit the cache.
+
+    >>> mirror(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    for rows in row_blocks(len(upper), _TILE):
+        tile = upper[rows, rows]
+        tile[...] = np.triu(tile) + np.triu(tile, 1).T
+        for columns in row_blocks(rows.start, _TILE):
+            upper[rows, columns] = upper[columns, rows].T
+    return upper
 
 
 def _sum(parts: Sequence[Moments]) -> Moments:

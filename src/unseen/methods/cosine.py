@@ -49,7 +49,7 @@ class Cosine(ZeroShotClassifier):
         self.prototypes = prototypes
         self.normalize = normalize
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.normalize != "l2":
             raise UnseenError(f"Got normalize={self.normalize!r}, but Cosine compares angles: expected 'l2'.")
 
@@ -59,7 +59,7 @@ class Cosine(ZeroShotClassifier):
                 model.prototypes_ = model.training_prototypes_ = _class_means(training)
             yield np.empty((0, training.X.shape[1]))  # nothing is learned
 
-    def _rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         return scale_rows(S, "l2"), np.zeros(len(S))
 
 

@@ -11,7 +11,6 @@ from unseen._core.blocks import FloatArray
 from unseen.errors import UnseenError
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._moments import Moments, Spectrum
-from unseen.methods._sharing import feature_spectrum
 
 
 class ESZSL(ClosedForm):
@@ -28,8 +27,9 @@ class ESZSL(ClosedForm):
     targets : {"01", "-1+1"}, default="01"
         Coding of Y. The paper's results were obtained with -1 for the wrong classes and +1 for the right
         one; 0 and 1 is much better, because the sum over the many wrong classes no longer dominates.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
 
     References
     ----------
@@ -67,21 +67,22 @@ class ESZSL(ClosedForm):
         self.targets = targets
         self.normalize = normalize
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if not 0 <= self.beta < np.inf:
             raise UnseenError(f"Got beta={self.beta!r}, but expected a finite number of at least 0.")
         if self.targets not in ("01", "-1+1"):
             raise UnseenError(f"Got targets={self.targets!r}, but expected '01' or '-1+1'.")
 
     def _solve_moments(
-        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+        self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
         # Y'X is the class sums M for targets {0,1}, and 2 M - (sum of all samples) for {-1,+1}
         YX = moments.total if self.targets == "01" else 2 * moments.total - moments.total.sum(axis=0)
-        # V' = U diag(d + beta)^-1 U' S'Y'X Q diag(e + alpha)^-1 Q', S'S = U diag(d) U', X'X = Q diag(e) Q'
-        semantic, visual = Spectrum.of_rows(S), feature_spectrum(moments, spectrum)
-        core = (S @ semantic.vectors).T @ (YX @ visual.vectors)  # (semantic rank, visual rank)
+        # V' = U diag(d + beta)^-1 U' S'Y'X (X'X + alpha I)^-1 with S'S = U diag(d) U'
+        semantic = Spectrum.of_rows(S)
+        targets = (S @ semantic.vectors).T @ YX  # (semantic rank, features)
+        alphas = sorted({model.alpha for model in models})
+        rows = dict(zip(alphas, gram.solve(targets, alphas)))  # (semantic rank, features) each
         for model in models:
-            divisor = np.outer(semantic.values + model.beta, visual.values + model.alpha)
-            yield semantic.vectors @ ((core / divisor) @ visual.vectors.T)  # (attributes, features)
+            yield (semantic.vectors / (semantic.values + model.beta)) @ rows[model.alpha]

@@ -1,39 +1,56 @@
-"""LDA: class means predicted from descriptions, one covariance shared by all classes."""
+"""LDA: a class is what its description says and what its samples show; all classes share one covariance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.scaling import weigh_rows
+from unseen._core.shots import described_share
 from unseen._core.training import Training
 from unseen.errors import UnseenError
-from unseen.methods._anchor import ZERO_SHOT, Anchorable, GridByAnchor
-from unseen.methods._kernels import kernel_matrix, median_distance
-from unseen.methods._moments import Moments, Spectrum
+from unseen.methods import _kernels
+from unseen.methods._anchor import (
+    GridByAnchor,
+    centered_texts,
+    check_anchor,
+    check_anchored_space,
+    scale_between,
+)
+from unseen.methods._closed_form import ClosedForm
+from unseen.methods._factor import Gram, Inverse
+from unseen.methods._kernels import (
+    KernelRidge,
+    choose_landmarks,
+    kernel_matrix,
+    least_alpha,
+    median_distance,
+)
+from unseen.methods._moments import Moments
 
 KERNELS = ("rbf", "linear")
-LANDMARKS = 2048  # seen classes whose kernel matrix is used as it is; of more classes, so many are landmarks
+T = TypeVar("T")
 
 
-class LDA(Anchorable):
-    r"""Linear discriminant analysis with class means that are predicted from the descriptions.
+class LDA(ClosedForm):
+    r"""Linear discriminant analysis with class means from descriptions and samples.
 
-    Kernel ridge regression predicts the mean of a class from its prototype, and all classes share the
-    shrunken covariance of the samples around their class means:
+    Kernel ridge regression predicts the mean of a class from its prototype:
+    :math:`\mu(s) = k(s, S) (K + \alpha I)^{-1} M`, where the rows of M are the centered means :math:`m_c` of
+    the seen classes. The description of a class then counts as much as :math:`\kappa` of its n samples:
 
     .. math::
-        \mu(s) = k(s, S) (K + \alpha I)^{-1} M, \qquad
+        \text{mean}(c) = \frac{n_c m_c + \kappa \mu_{-c}(s_c)}{n_c + \kappa}, \qquad
         P = \left((1 - \rho) \Sigma_w + \rho \tfrac{\operatorname{tr} \Sigma_w}{D} I\right)^{-1}
 
-    where the rows of M are the centered means of the seen classes. A class is scored by the logarithm of
-    its Gaussian density, :math:`x^\top P \mu - \tfrac12 \mu^\top P \mu` for a centered sample x. One
-    eigendecomposition of :math:`\Sigma_w` serves every alpha, shrinkage, kernel and bandwidth.
+    where :math:`\mu_{-c}` is the prediction without class c itself. A class without samples is described
+    alone. All classes share the shrunken covariance of the samples around their class means, and a class is
+    scored by the logarithm of its Gaussian density, :math:`x^\top P \mu - \tfrac12 \mu^\top P \mu` for a
+    centered sample x. One factorization for each shrinkage serves every other parameter.
 
     With more than 2048 seen classes the kernel is a low-rank (Nyström) approximation: 2048 random seen
     classes are landmarks, all seen classes are regressed on their similarities to these, and nothing has
@@ -52,26 +69,30 @@ class LDA(Anchorable):
         between seen prototypes, or ``s . s'``.
     bandwidth : float, default=2.0
         Width of the RBF kernel, in squared median distances.
-    anchor : {"identity", None}, default=None
+    kappa : float, default=10.0
+        How many samples the description of a class is worth, for seen classes and for samples that
+        ``add_classes`` is given. With 0 only samples count; with ``np.inf`` seen classes, too, have the mean
+        :math:`\mu(s_c)` that the regression predicts.
+    anchor : {"prototype", None}, default=None
         For prototypes in the space of the features, such as embeddings of one vision-language model:
-        ``"identity"`` predicts the difference between the mean of a class and its prototype of unit length.
-        Strong regularization (a large alpha, shrinkage 1) ends at :class:`Cosine`, weak regularization at
-        the observed means of the seen classes.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+        ``"prototype"`` predicts :math:`\mu(s) = b (t_s - t_0) + k(s, S) (K + \alpha I)^{-1} R` with
+        prototypes :math:`t_s` of length 1 on average, their mean :math:`t_0` over seen classes, the scale b
+        that fits M best, what is left of M as targets R, and the linear kernel of centered prototypes.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
 
     Attributes
     ----------
     center_ : ndarray of shape (n_features,)
-        Mean of the training samples.
-    overlap_ : ndarray of shape (n_seen, n_seen)
-        The quadratic form of the intercepts: ``mu(s)' P mu(s) = k(s, S) overlap_ k(s, S)'``. With more than
-        2048 seen classes, S are the landmarks, and this is a matrix of shape (2048, n_features) with
-        ``mu(s)' P mu(s) = ||k(s, S) overlap_||^2``.
-    variances_, directions_ : ndarray of shapes (rank,) and (n_features, rank)
-        Eigenvalues and eigenvectors of the covariance within classes, for means that are not combined from
-        those of the seen classes: anchors, and the samples of new classes. The eigenvectors are as large
-        as the covariance, so they are kept in single precision: 17 MB for 2048 features, 1 MB for 512.
+        Mean of the training samples; with an anchor, of the class means.
+    mean_mapping_ : ndarray of shape (n_class_features, n_features)
+        What predicts the centered mean of a class; ``mapping_`` is this matrix times P.
+    class_count_ : ndarray of shape (n_seen,)
+        Training samples of each seen class.
+    covariance_ : ndarray of shape (n_features (n_features + 1) / 2,), or (n_samples, n_features)
+        The covariance within classes, for the samples of new classes: one triangle of it, or its rows if
+        there are fewer training samples than features. In single precision: 8 MB for 2048 features.
 
     References
     ----------
@@ -89,20 +110,17 @@ class LDA(Anchorable):
     array([2])
     """
 
-    _path = ("alpha", "shrinkage", "kernel", "bandwidth")
+    _path = ("alpha", "shrinkage", "kernel", "bandwidth", "kappa")
     default_grid = GridByAnchor(
-        {"alpha": [0.01, 0.03, 0.1, 0.3], "shrinkage": [0.3, 0.5, 0.7, 0.9], "bandwidth": [2.0, 4.0]},
-        {
-            "alpha": [0.01, 0.03, 0.1, 0.3, 1.0, 10.0, ZERO_SHOT],
-            "shrinkage": [0.3, 0.5, 0.7, 0.9, 1.0],
-            "bandwidth": [2.0, 4.0],
-        },
+        {"alpha": [0.01, 0.03, 0.1, 0.3], "shrinkage": [0.3, 0.7, 0.9]},
+        {"alpha": [0.1, 0.3, 1.0, 3.0], "shrinkage": [0.7, 0.9], "kappa": [10.0, 30.0]},
     )
 
     center_: FloatArray
-    overlap_: FloatArray
-    variances_: FloatArray
-    directions_: FloatArray
+    mean_mapping_: FloatArray
+    class_count_: FloatArray
+    covariance_: FloatArray
+    _own_rows: tuple[FloatArray, FloatArray]  # of the seen classes, between solution and classifier
 
     def __init__(
         self,
@@ -112,6 +130,7 @@ class LDA(Anchorable):
         shrinkage: float = 0.7,
         kernel: str = "rbf",
         bandwidth: float = 2.0,
+        kappa: float = 10.0,
         anchor: str | None = None,
         normalize: str | None = "l2",
     ) -> None:
@@ -120,215 +139,297 @@ class LDA(Anchorable):
         self.shrinkage = shrinkage
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.kappa = kappa
         self.anchor = anchor
         self.normalize = normalize
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_anchor(self.anchor, self.normalize)
         if self.kernel not in KERNELS:
             raise UnseenError(f"Got kernel={self.kernel!r}, but expected 'rbf' or 'linear'.")
         if not (_is_number(self.shrinkage) and 0 <= self.shrinkage <= 1):
             raise UnseenError(f"Got shrinkage={self.shrinkage!r}, but expected a number from 0 to 1.")
         if not (_is_number(self.bandwidth) and 0 < self.bandwidth < np.inf):
             raise UnseenError(f"Got bandwidth={self.bandwidth!r}, but expected a finite number above 0.")
+        if not (_is_number(self.kappa) and self.kappa >= 0):
+            raise UnseenError(f"Got kappa={self.kappa!r}, but expected a number of at least 0.")
 
-    def _thin_spectrum(self, training: Training, moments: Moments) -> Spectrum:
-        # Sigma_w = R'R / N with the rows R of the samples around their class means
-        means = moments.total / moments.count[:, None]
-        rows = weigh_rows(training.rows(slice(None)) - means[training.y], training.weight)
-        return Spectrum.of_rows(rows / np.sqrt(moments.n))
+    def shares_space(self) -> bool:
+        return self.anchor is not None
+
+    def _check_space(self, S: FloatArray, n_features: int) -> None:
+        if self.anchor:
+            check_anchored_space(self.prototypes, S, n_features)
+
+    # ---- fitting -----------------------------------------------------------------------------------------
+
+    def _gram(self, training: Training, moments: Moments) -> Gram:
+        return training.once("within", lambda: within_gram(training, moments))
 
     def _solve_moments(
-        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+        self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
-        center = moments.total.sum(axis=0) / moments.n  # (features,)
-        S = self._placed(S)
         means = moments.total / moments.count[:, None]  # (seen classes, features)
-        M = means - (S if self.anchor else center)  # what the regression predicts
-        within = Within.of(within_spectrum(moments) if spectrum is None else spectrum, len(center))
-        directions = within.spectrum.vectors.astype(np.float32)
-        solve = self._solve_landmarks if len(S) > LANDMARKS else self._solve_kernel
-        for model, (mapping, overlap) in zip(models, solve(S, M, within, models)):
-            model.center_ = center
-            model.overlap_ = overlap
-            model.variances_, model.directions_ = within.spectrum.values, directions
+        center = means.mean(axis=0) if self.anchor else moments.total.sum(axis=0) / moments.n
+        within = Within(gram, len(center), len({model.shrinkage for model in models}))
+        path = AnchoredPath if self.anchor else Path
+        shared = path(centered_texts(S, S) if self.anchor else S, means - center, within)
+        for model in models:
+            model.center_, model.class_count_ = center, moments.count
+            model.covariance_ = gram.compact
+            model.mean_mapping_, mapping = shared.mappings(model)
+            if model.kappa < np.inf:
+                model._keep_own_rows(*shared.own_means(model, moments.count))
             yield mapping
 
-    def _solve_kernel(
-        self, S: FloatArray, M: FloatArray, within: Within, models: Sequence[Any]
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield mapping and overlap of each model."""
-        precision_rows = cache(within.precision_of(M))
-        kernel_spectrum = cache(lambda *kernel: Spectrum.of_gram(kernel_matrix(S, S, *kernel)))
-        for model in models:
-            MP, MPM = precision_rows(model.shrinkage)  # (seen, features), (seen, seen)
-            # (K + alpha I)^-1 with K = U diag(w) U'; k(s, S) is zero where K is
-            eig = kernel_spectrum(model.kernel, model.bandwidth)
-            inverse = (eig.vectors / (eig.values + model.alpha)) @ eig.vectors.T  # (seen, seen)
-            yield inverse @ MP, inverse @ MPM @ inverse
+    def _keep_own_rows(self, means: FloatArray, rows: FloatArray) -> None:
+        """Keep the rows of the seen classes until the classifier is made."""
+        self._own_rows = self._score_means(means, rows)
 
-    def _solve_landmarks(
-        self, S: FloatArray, M: FloatArray, within: Within, models: Sequence[Any]
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield mapping and overlap of each model, for features k(s, L) of a class with landmarks L."""
-        regression = cache(lambda *kernel: LandmarkRegression.of(S, M, *kernel))
-        for model in models:
-            A = regression(model.kernel, model.bandwidth).weights(model.alpha)  # mu(s) = k(s, L) A
-            yield within.precision_root_of(A, model.shrinkage)  # A P, and R with R R' = A P A'
+    def _set_mapping(self, mapping: FloatArray) -> Self:
+        super()._set_mapping(mapping)
+        if self.kappa < np.inf:  # seen classes have samples, too
+            self.coef_[self.seen_], self.intercept_[self.seen_] = self._fold(*self._own_rows)
+            del self._own_rows
+        return self
+
+    # ---- rows ----------------------------------------------------------------------------------------------
 
     def _class_features(self, S: FloatArray) -> FloatArray:
-        return self._similarity_to_seen()(S)
+        return self._described_by()(S)
 
-    def _similarity_to_seen(self) -> Callable[[FloatArray], FloatArray]:
-        """Return the function from prototypes to k(s, S), (classes, seen)."""
-        seen = choose_landmarks(self._placed(self.training_prototypes_), len(self.mapping_))
+    def _described_by(self) -> Callable[[FloatArray], FloatArray]:
+        """Return the function from prototypes to the factor of the mappings, (classes, class features)."""
+        seen = self.training_prototypes_
+        if self.anchor:
+            return lambda S: centered_texts(S, seen)
+        seen = choose_landmarks(seen, len(self.mapping_))
         median = None if self.kernel == "linear" else median_distance(seen)
-        return lambda S: kernel_matrix(self._placed(S), seen, self.kernel, self.bandwidth, median)
-
-    def _spread(self, k: FloatArray) -> FloatArray:
-        """Return mu'P mu of classes with similarities k (classes, seen)."""
-        many = len(self.training_prototypes_) > len(self.mapping_)
-        projected = k @ self.overlap_
-        return np.asarray(np.einsum("ij,ij->i", projected, projected if many else k))
+        return lambda S: kernel_matrix(S, seen, self.kernel, self.bandwidth, median)
 
     def _linear_rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self.anchor:
-            return self._rows_beside(S, np.ones(len(S)), self._placed(S) - self.center_)
-        similar = self._similarity_to_seen()
-        dtype = self.mapping_.dtype
-        coef, intercept = np.empty((len(S), len(self.center_)), dtype), np.empty(len(S))
+        describe = self._described_by()
+        coef, intercept = np.empty((len(S), len(self.center_))), np.empty(len(S))
         for block in row_blocks(len(S)):  # there may be far more classes than landmarks
-            k = similar(S[block])  # (block, seen)
-            coef[block] = k.astype(dtype, copy=False) @ self.mapping_
-            # (x - center).(P mu) - mu'P mu / 2 = x.coef - center.coef - mu'P mu / 2
-            intercept[block] = -coef[block] @ self.center_ - 0.5 * self._spread(k)
+            k = describe(S[block])  # (block, class features)
+            coef[block], intercept[block] = self._score_means(k @ self.mean_mapping_, k @ self.mapping_)
         return coef, intercept
 
-    def _takes_samples(self) -> bool:
-        return True
+    def _score_means(self, means: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return coef and intercept of classes with centered means and ``rows = means P``."""
+        # (x - center).(P mu) - mu'P mu / 2 = x.row - center.row - mu.row / 2
+        return rows, -rows @ self.center_ - 0.5 * np.einsum("ij,ij->i", means, rows)
 
-    def _rows_of_means(
-        self, S: FloatArray, share: FloatArray, means: FloatArray
+    def _sampled_rows(
+        self, S: FloatArray, count: FloatArray, means: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        b = (1 - share)[:, None] * (means - self.center_)
-        if self.anchor:
-            b += share[:, None] * (self._placed(S) - self.center_)
-        return self._rows_beside(S, share, b)
+        if self.kappa == np.inf:
+            raise UnseenError(
+                "With kappa=inf descriptions alone count, so samples of new classes have no effect. "
+                "Choose a finite kappa, or leave X and y out."
+            )
+        share = described_share(count, self.kappa)[:, None]
+        k, own = self._class_features(S), means - self.center_
+        within = Within(Gram.of_compact(self.covariance_, len(self.center_)), len(self.center_))
+        own_rows = within.precision(self.shrinkage).apply(own)
+        # mean = (n m + kappa mu(s)) / (n + kappa), and the same times P
+        mixed = share * (k @ self.mean_mapping_) + (1 - share) * own
+        return self._score_means(mixed, share * (k @ self.mapping_) + (1 - share) * own_rows)
 
-    def _rows_beside(self, S: FloatArray, share: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of classes with centered means ``share a + b``, where a is what S predicts.
+    # ---- what counts in a row ----------------------------------------------------------------------------
 
-        ``share`` has shape (classes,) and ``b`` (classes, features).
+    def _described_shares(self) -> FloatArray:
+        """Return the weight of the description in the mean of every class, (n_classes,)."""
+        count = np.zeros(len(self.classes_))
+        count[self.seen_] = self.class_count_ if self.kappa < np.inf else 0
+        if "sample_classes_" in vars(self):
+            count[self.sample_classes_] = self.sample_counts_
+        return described_share(count, self.kappa)
+
+    def has_samples(self, column: int) -> bool:
+        """Return whether samples of the class itself count in its row, besides its description."""
+        return bool(self._described_shares()[column] < 1)
+
+    def rows_as(self, column: int, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the rows that the class at ``column`` would have with each of the prototypes S.
+
+        Samples of the class stay what they are, and so does its part in what was learned.
         """
-        k = share[:, None] * self._class_features(S)  # (classes, seen)
-        within = Within.of(Spectrum(self.variances_, self.directions_), len(self.center_))
-        Pa, Pb = k @ self.mapping_, within.precision_of(b)(self.shrinkage)[0]  # (classes, features)
-        # (a + b)'P(a + b) = a'Pa + b'(2 Pa + Pb), with a'Pa = k overlap k'
-        spread = self._spread(k) + np.einsum("ij,ij->i", b, 2 * Pa + Pb)
-        coef = Pa + Pb
-        return coef, -coef @ self.center_ - 0.5 * spread
+        if not self.has_samples(column):
+            return self.rows(S)
+        k = self._class_features(S) - self._class_features(self.prototypes_[column : column + 1])
+        share, row = self._described_shares()[column], self.coef_[column]
+        if self.normalize == "standard":
+            row = row * self.standard_scale_
+        d, dP = share * (k @ self.mean_mapping_), share * (k @ self.mapping_)  # (classes, features)
+        # (m + d)'P(m + d) = m'Pm + d'(2 Pm + Pd)
+        spread = np.einsum("ij,ij->i", d, 2 * row + dP)
+        coef, intercept = self._fold(dP, -dP @ self.center_ - 0.5 * spread)
+        return self.coef_[column] + coef, self.intercept_[column] + intercept
+
+    def seen_weights(self, columns: IndexArray) -> FloatArray | None:
+        """Return the weights of the class means in the means of some classes, (columns, n_classes).
+
+        None with landmarks. With ``anchor``, a mean is that sum plus b times what the same sum of centered
+        prototypes lacks of the class's own.
+        """
+        S = self.training_prototypes_
+        if len(S) > _kernels.LANDMARKS:
+            return None
+        features = self._described_by()
+        seen = features(S).T if self.anchor else np.eye(len(S))  # similarities are features @ seen
+        K, identity = features(S) @ seen, np.eye(len(S))
+        weights = np.zeros((len(columns), len(self.classes_)))
+        inverse = np.linalg.pinv(K + self.alpha * identity, hermitian=True)
+        weights[:, self.seen_] = features(self.prototypes_[columns]) @ seen @ inverse
+        own = self.seen_[columns]
+        if self.kappa < np.inf and own.any():  # without class c: e_c - inverse_c / inverse_cc
+            at = (np.cumsum(self.seen_) - 1)[columns[own]]
+            inverse = np.linalg.inv(K + max(self.alpha, least_alpha(K)) * identity)
+            weights[np.ix_(own, self.seen_)] = identity[at] - inverse[at] / inverse[at, at][:, None]
+        share = self._described_shares()[columns]
+        weights *= share[:, None]
+        weights[np.arange(len(columns)), columns] += 1 - share
+        return weights
 
 
-# ---- many seen classes ---------------------------------------------------------------------------------
+# ---- what the models of a path share -----------------------------------------------------------------------
 
 
-def choose_landmarks(S: FloatArray, n: int) -> FloatArray:
-    """Return n rows at random, always the same ones of equally many; all rows if there are no more."""
-    if len(S) <= n:
-        return S
-    chosen: FloatArray = S[np.sort(np.random.default_rng(0).permutation(len(S))[:n])]
-    return chosen
+class Path:
+    """The solutions for one training set: every factorization and every large product once.
 
-
-@dataclass(frozen=True)
-class LandmarkRegression:
-    """Kernel ridge regression with the Nyström kernel ``k(s, L) K_L^-1 k(L, s')``, for every alpha.
-
-    With features ``phi(s) = k(s, L) C``, where ``C C' = K_L^-1``, it is ridge regression from phi, and
-    ``Phi'Phi = U diag(w) U'`` solves it.
+    Parameters
+    ----------
+    S : ndarray of shape (n_seen, n_attributes)
+    M : ndarray of shape (n_seen, n_features)
+        The centered means of the seen classes.
+    within : Within
     """
 
-    back: FloatArray  # C U, (landmarks, rank)
-    values: FloatArray  # w, (rank,)
-    targets: FloatArray  # U' Phi' M, (rank, features)
+    def __init__(self, S: FloatArray, M: FloatArray, within: Within) -> None:
+        self.S, self.M, self.R, self.within = S, M, M, within  # R: what the regression predicts
+        self.known: dict[str, dict[Any, Any]] = {}
 
-    @classmethod
-    def of(cls, S: FloatArray, M: FloatArray, kernel: str, bandwidth: float) -> Self:
-        """Factorize for seen prototypes S and what to predict for them, M."""
-        L = choose_landmarks(S, LANDMARKS)
-        median = None if kernel == "linear" else median_distance(L)
-        K = Spectrum.of_gram(kernel_matrix(L, L, kernel, bandwidth, median))
-        C = K.vectors / np.sqrt(K.values)  # (landmarks, rank)
-        gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
-        for block in row_blocks(len(S)):
-            Phi = kernel_matrix(S[block], L, kernel, bandwidth, median) @ C  # (block, rank)
-            gram += Phi.T @ Phi
-            targets += Phi.T @ M[block]
-        eig = Spectrum.of_gram(gram)
-        return cls(C @ eig.vectors, eig.values, eig.vectors.T @ targets)
+    def _once(self, compute: Callable[..., T], *key: Any, most: int | None = None) -> T:
+        """Return ``compute(*key)``, which is kept; only the last one if seen classes are many."""
+        known = self.known.setdefault(compute.__name__, {})
+        if key not in known:
+            if most == 1 or len(self.S) > _kernels.LANDMARKS:
+                known.clear()
+            known[key] = compute(*key)
+        found: T = known[key]
+        return found
 
-    def weights(self, alpha: float) -> FloatArray:
-        """Return A with ``mu(s) = k(s, L) A``, (landmarks, features)."""
-        # A = C (Phi'Phi + alpha I)^-1 Phi' M
-        return np.asarray((self.back / (self.values + alpha)) @ self.targets)
+    def mappings(self, model: LDA) -> tuple[FloatArray, FloatArray]:
+        """Return A with ``mu(s) = k(s, S) A``, and A P."""
+        return self._once(self._weights, self._kernel(model), model.alpha, model.shrinkage, most=1)
+
+    def own_means(self, model: LDA, count: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the means of the seen classes from description and samples, and these times P."""
+        kernel, rho = self._kernel(model), model.shrinkage
+        ridge = self._once(self._ridge, *kernel)
+        alpha = max(model.alpha, least_alpha(ridge.values))
+        share = described_share(count, model.kappa)[:, None]
+        _, AP = self._once(self._weights, kernel, alpha, rho, most=1)
+        # mean = (n m + kappa (m - r)) / (n + kappa) = m - kappa / (kappa + n) r
+        means = self.M - share * self._once(self._errors, kernel, alpha, most=1)
+        errors = ridge.leave_one_out(alpha, self._once(self._target_rows, rho), AP)
+        return means, self._once(self._mean_rows, rho) - share * errors
+
+    def _kernel(self, model: LDA) -> tuple[str, float]:
+        return model.kernel, model.bandwidth
+
+    def _weights(self, kernel: tuple[str, float], alpha: float, rho: float) -> tuple[FloatArray, FloatArray]:
+        ridge = self._once(self._ridge, *kernel)
+        return ridge.weights(alpha), ridge.weights(alpha, self._once(self._ridge_rows, rho, *kernel))
+
+    def _ridge(self, kernel: str, bandwidth: float) -> KernelRidge:
+        return KernelRidge.of(self.S, self.R, kernel, bandwidth)
+
+    def _errors(self, kernel: tuple[str, float], alpha: float) -> FloatArray:
+        ridge = self._once(self._ridge, *kernel)
+        return ridge.leave_one_out(alpha, self.R, ridge.weights(alpha))
+
+    # rows times P, for every shrinkage
+
+    def _precision(self, rho: float) -> Inverse:
+        return self.within.precision(rho)
+
+    def _mean_rows(self, rho: float) -> FloatArray:
+        return self._once(self._precision, rho).apply(self.M)
+
+    def _target_rows(self, rho: float) -> FloatArray:
+        return self._once(self._mean_rows, rho)
+
+    def _ridge_rows(self, rho: float, *kernel: Any) -> FloatArray:
+        return self._once(self._precision, rho).apply(self._once(self._ridge, *kernel).targets)
+
+
+class AnchoredPath(Path):
+    """The same for ``mu(s) = b t + k(t, T) (K + alpha I)^-1 R`` with centered prototypes t.
+
+    With the linear kernel that is ``mu(s) = t W``: the mapping is W.
+    """
+
+    def __init__(self, T: FloatArray, M: FloatArray, within: Within) -> None:
+        super().__init__(T, M, within)
+        self.b = scale_between(T, M)
+        self.R = M - self.b * T
+
+    def mappings(self, model: LDA) -> tuple[FloatArray, FloatArray]:
+        """Return W with ``mu(s) = t W``, and W P."""
+        A, AP = super().mappings(model)
+        T = self._once(self._ridge, *self._kernel(model)).landmarks
+        # W = b I + T' (K + alpha I)^-1 R
+        P = self._once(self._whole, model.shrinkage)
+        return self.b * np.eye(len(P)) + T.T @ A, self.b * P + T.T @ AP
+
+    def _kernel(self, model: LDA) -> tuple[str, float]:
+        return "linear", 1.0
+
+    def _target_rows(self, rho: float) -> FloatArray:
+        return self._once(self._precision, rho).apply(self.R)
+
+    def _whole(self, rho: float) -> FloatArray:
+        """Return P, (features, features)."""
+        return self._once(self._precision, rho).apply(np.eye(self.M.shape[1]))
 
 
 # ---- the covariance within classes -------------------------------------------------------------------
 
 
-def within_spectrum(moments: Moments) -> Spectrum:
-    """Return the spectrum of Sigma_w from the Gram matrix of the moments."""
-    # Sigma_w = (X'X - sum_c n_c m_c m_c') / N
-    assert moments.gram is not None
-    scaled = moments.total / np.sqrt(moments.count)[:, None]  # (seen classes, features)
-    gram = (moments.gram - scaled.T @ scaled) / moments.n
-    return Spectrum.of_gram(gram)
+def within_gram(training: Training, moments: Moments) -> Gram:
+    """Return Sigma_w, the covariance of the samples around their class means."""
+    if moments.gram is not None:
+        # Sigma_w = (X'X - sum_c n_c m_c m_c') / N
+        scaled = moments.total / np.sqrt(moments.count)[:, None]  # (seen classes, features)
+        between = scaled.T @ scaled
+        within = np.subtract(moments.gram, between, out=between)
+        return Gram(np.divide(within, moments.n, out=within))
+    # Sigma_w = R'R / N with the rows R of the samples around their class means
+    means = moments.total / moments.count[:, None]
+    rows = weigh_rows(training.rows(slice(None)) - means[training.y], training.weight)
+    return Gram(rows / np.sqrt(moments.n), of_rows=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Within:
-    """The covariance of the samples around their class means, ``Sigma_w = V diag(e) V'``."""
+    """The covariance Sigma_w of the samples around their class means, to be shrunken n times."""
 
-    spectrum: Spectrum  # e (rank,), V (features, rank)
-    scale: float  # t = tr(Sigma_w) / D
+    gram: Gram
+    n_features: int
+    n: int = 1
 
-    @classmethod
-    def of(cls, spectrum: Spectrum, n_features: int) -> Self:
-        """Add the scale; samples that do not vary within their classes count as white noise."""
-        if not len(spectrum.values):
-            return cls(spectrum, 1.0)
-        return cls(spectrum, float(spectrum.values.sum()) / n_features)
+    def precision(self, rho: float) -> Inverse:
+        """Return ``P = ((1 - rho) Sigma_w + rho t I)^-1`` with ``t = tr(Sigma_w) / D``.
 
-    def precision_of(self, M: FloatArray) -> Callable[[float], tuple[FloatArray, FloatArray]]:
-        """Return the function from rho to (M P, M P M') with ``P = ((1 - rho) Sigma_w + rho t I)^-1``.
-
-        All shrinkages share the projection of M. With rho = 0 and a singular Sigma_w, P is the pseudoinverse.
+        For rho = 0 it is the pseudoinverse. Samples that do not vary within their classes count as white
+        noise.
         """
-        e, V, t = self.spectrum.values, self.spectrum.vectors, self.scale
-        inside = M @ V  # (rows, rank)
-        outside = M - inside @ V.T if V.shape[1] < len(V) else np.zeros_like(M)
-        outer = outside @ outside.T  # (rows, rows)
-
-        def rows(rho: float) -> tuple[FloatArray, FloatArray]:
-            # P = V diag(1 / ((1 - rho) e + rho t)) V' + (I - V V') / (rho t)
-            divided = inside / ((1 - rho) * e + rho * t)
-            rest = 1 / (rho * t) if rho > 0 else float(not len(e))
-            return divided @ V.T + rest * outside, divided @ inside.T + rest * outer
-
-        return rows
-
-    def precision_root_of(self, M: FloatArray, rho: float) -> tuple[FloatArray, FloatArray]:
-        """Return M P, and R with ``R R' = M P M'``, for P as above and more rows than features."""
-        e, V, t = self.spectrum.values, self.spectrum.vectors, self.scale
-        inside = M @ V  # (rows, rank)
-        root = np.sqrt((1 - rho) * e + rho * t)
-        R = inside / root
-        MP = (R / root) @ V.T
-        if V.shape[1] == len(V):
-            return MP, R
-        outside = M - inside @ V.T
-        rest = 1 / (rho * t) if rho > 0 else float(not len(e))
-        return MP + rest * outside, np.hstack([R, np.sqrt(rest) * outside])
+        t = self.gram.trace / self.n_features if self.gram.trace > 0 else 1.0
+        return self.gram.inverse(rho * t, scale=1 - rho, n=self.n)
 
 
 def _is_number(value: Any) -> bool:

@@ -7,12 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.scaling import squared_lengths
-from unseen.methods._anchor import ZERO_SHOT, Anchorable, GridByAnchor
 from unseen.methods._closed_form import ClosedForm
-from unseen.methods._moments import Moments, Spectrum, target_spectrum
-from unseen.methods._sharing import feature_spectrum
+from unseen.methods._moments import Moments, target_spectrum
 
 
 class LinearVS(ClosedForm):
@@ -28,8 +26,9 @@ class LinearVS(ClosedForm):
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
 
     References
     ----------
@@ -54,21 +53,18 @@ class LinearVS(ClosedForm):
         self.normalize = normalize
 
     def _solve_moments(
-        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+        self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
-        # W = T'X (X'X + alpha N I)^-1 with T'X = S'M and X'X = V diag(e) V'
-        eig = feature_spectrum(moments, spectrum)
-        MV = moments.total @ eig.vectors  # (seen classes, rank)
-        for model in models:
-            rows = (MV / (eig.values + model.alpha * moments.n)) @ eig.vectors.T  # (seen classes, features)
-            yield S.T @ rows
+        # W = T'X (X'X + alpha N I)^-1 with T'X = S'M
+        for rows in gram.solve(moments.total, [model.alpha * moments.n for model in models]):
+            yield S.T @ rows  # (attributes, seen classes) @ (seen classes, features)
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         # -||Wx - s||^2 / 2 = x.(sW) - ||s||^2 / 2 + (the same for all classes)
         return -0.5 * squared_lengths(S)
 
 
-class LinearSV(Anchorable):
+class LinearSV(ClosedForm):
     r"""Ridge regression from attributes to visual features.
 
     .. math:: \min_W \tfrac1N \lVert X - T W \rVert_F^2 + \alpha \lVert W \rVert_F^2
@@ -82,13 +78,14 @@ class LinearSV(Anchorable):
         One description per class, seen and unseen; ``None`` stands for one-hot rows of the classes in y.
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda.
-    anchor : {"identity", None}, default=None
-        For prototypes in the space of the features, such as embeddings of one vision-language model:
-        ``"identity"`` regresses the difference, ``X - T`` on ``T`` with prototypes of unit length, so that
-        the center of a class is ``s + sW``. A large alpha ends at :class:`Cosine`, a small one at the plain
-        method in the span of the seen prototypes; outside of it prototypes stay where they are.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_seen,)
+        Training samples of each seen class.
 
     References
     ----------
@@ -105,51 +102,37 @@ class LinearSV(Anchorable):
     array([2])
     """
 
-    default_grid = GridByAnchor(
-        {"alpha": np.logspace(-6, 1, 15).tolist()},
-        {"alpha": [*np.logspace(-6, 1, 15).tolist(), ZERO_SHOT]},
-    )
+    default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": np.logspace(-6, 1, 15).tolist()}
     _uses_gram = False
 
-    def __init__(
-        self,
-        prototypes: Any = None,
-        *,
-        alpha: float = 1e-3,
-        anchor: str | None = None,
-        normalize: str | None = "l2",
-    ) -> None:
+    class_count_: FloatArray
+
+    def __init__(self, prototypes: Any = None, *, alpha: float = 1e-3, normalize: str | None = "l2") -> None:
         self.prototypes = prototypes
         self.alpha = alpha
-        self.anchor = anchor
         self.normalize = normalize
 
     def _solve_moments(
-        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+        self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
         # W = (T'T + alpha N I)^-1 T'X with T'X = S'M and T'T = U diag(d) U'
-        S = self._placed(S)
         eig = target_spectrum(moments, S)
         UTX = (S @ eig.vectors).T @ moments.total  # (rank, features)
-        if self.anchor:
-            UTX -= eig.values[:, None] * eig.vectors.T  # U'T'(X - T), for U'T'T = diag(d) U'
-        start = np.eye(S.shape[1]) if self.anchor else np.zeros(())
         for model in models:
-            yield start + (eig.vectors / (eig.values + model.alpha * moments.n)) @ UTX
-
-    def _class_features(self, S: FloatArray) -> FloatArray:
-        return self._placed(S)
+            model.class_count_ = moments.count
+            yield (eig.vectors / (eig.values + model.alpha * moments.n)) @ UTX
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         # -||x - sW||^2 / 2 = x.(sW) - ||sW||^2 / 2 + (the same for all classes)
         return -0.5 * squared_lengths(coef)
 
-    def _takes_samples(self) -> bool:
-        return True
-
-    def _rows_of_means(
-        self, S: FloatArray, share: FloatArray, means: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        described = self._class_features(S) @ self.mapping_  # (classes, features)
-        mu = share[:, None] * described + (1 - share)[:, None] * means
-        return mu, self._intercepts(S, mu)
+    def seen_weights(self, columns: IndexArray) -> FloatArray:
+        """Return the weights of the class means in the predicted means, (columns, n_classes)."""
+        n, S = self.class_count_, self.training_prototypes_
+        # s (T'T + alpha N I)^-1 T'X with T'T = S'DS, T'X = DS'M and counts D:
+        # the weights are s S' sqrt(D) (sqrt(D) S S' sqrt(D) + alpha N I)^-1 sqrt(D)
+        root = np.sqrt(n)[:, None] * S  # (seen classes, attributes)
+        inverse = np.linalg.pinv(root @ root.T + self.alpha * n.sum() * np.eye(len(n)), hermitian=True)
+        weights = np.zeros((len(columns), len(self.classes_)))
+        weights[:, self.seen_] = self.prototypes_[columns] @ root.T @ inverse * np.sqrt(n)
+        return weights

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,19 +16,11 @@ from unseen._core.blocks import FloatArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError
-from unseen.methods._dual import (
-    BLOCK,
-    Features,
-    Labels,
-    Problem,
-    few_directions_pay,
-    in_few_directions,
-    solve_path,
-)
-from unseen.methods._sharing import ScaledRows, shared_rows
+from unseen.methods._dual import BLOCK, Features, Labels, Problem, solve_path
+from unseen.methods._few_directions import ShortStack, few_directions_pay, in_few_directions
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
-RUN = 16  # neighbors that are read together where features stay on disk
+RUN = 16  # neighbors that are read together if features stay on disk
 # Features share a large mean, which slows the training; but it also gives every class a bias. Without half
 # of it, training on CUB takes half the time, and all four methods do better on its validation folds.
 SHIFT = 0.5
@@ -92,8 +86,8 @@ class RankingClassifier(ZeroShotClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         positive = {name: getattr(self, name) > 0 for name in ("alpha", "tol", "max_iter")}
         for name, allowed in {**positive, "smoothing": self.smoothing >= 0}.items():
             if not allowed:
@@ -121,8 +115,9 @@ class RankingClassifier(ZeroShotClassifier):
         y = training.y[order]
         smoothing = np.float32(max(self.smoothing, 1e-6))
         # P / smoothing is a problem with the smoothing 1, in units in which scores are smaller by as much
-        problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh, Z)
-        solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng)
+        problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh)
+        trainer = (None, 1) if Z is None else (partial(ShortStack, Z=Z), ShortStack.n_arrays)
+        solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng, *trainer)
         for model, solution in zip(models, [solutions[i] for i in which]):
             model.shift_ = shift
             model.n_iter_, model.dual_gap_ = len(solution.losses), solution.gap
@@ -132,7 +127,7 @@ class RankingClassifier(ZeroShotClassifier):
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         return np.asarray(-coef @ self.shift_.astype(coef.dtype))
 
-    def _warn_about_fit(self) -> None:
+    def warn_about_fit(self) -> None:
         if self.dual_gap_ > self.tol:
             warnings.warn(
                 f"{type(self).__name__}(alpha={self.alpha:g}) has not converged in {self.n_iter_} epochs: "
@@ -167,15 +162,29 @@ class VisitedRows:
         return X
 
 
+@dataclass(frozen=True)
+class ScaledRows:
+    """Features as the ranking methods train on them, ``(x - shift) / scale``, in the order of the samples."""
+
+    X: FloatArray  # (samples, features), float32
+    shift: FloatArray  # (features,)
+    scale: float
+
+    @cached_property
+    def Z(self) -> FloatArray:
+        """The same in few directions (samples, directions)."""
+        return in_few_directions(self.X)
+
+
 def visited_rows(
     training: Training, order: Labels, copied: bool, few: bool
 ) -> tuple[Features, FloatArray | None, FloatArray, float]:
     """Return the features in this order, the same in few directions if asked for, their shift and scale.
 
-    The runs of a bench compute them once.
+    Methods and seeds that share a workspace compute them once.
     """
-    shared = shared_rows(training, lambda: scaled_rows(training)) if copied else None
-    if shared is not None:
+    if copied and training.workspace is not None:
+        shared = training.once("ranking", lambda: scaled_rows(training))
         return shared.X[order], shared.Z[order] if few else None, shared.shift, shared.scale
     rows = VisitedRows(training, np.arange(len(order)))
     Z = in_few_directions(rows)[order] if few else None
@@ -238,8 +247,9 @@ class ALE(RankingClassifier):
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.
@@ -269,8 +279,8 @@ class ALE(RankingClassifier):
     Examples
     --------
     >>> from unseen import ALE
-    >>> from unseen.datasets import load
-    >>> data = load("digits")
+    >>> from unseen.datasets import load_dataset
+    >>> data = load_dataset("digits")
     >>> train = data.seen[data.y]
     >>> model = ALE(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
     >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included
@@ -296,8 +306,9 @@ class DeViSE(RankingClassifier):
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.
@@ -327,8 +338,8 @@ class DeViSE(RankingClassifier):
     Examples
     --------
     >>> from unseen import DeViSE
-    >>> from unseen.datasets import load
-    >>> data = load("digits")
+    >>> from unseen.datasets import load_dataset
+    >>> data = load_dataset("digits")
     >>> train = data.seen[data.y]
     >>> model = DeViSE(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
     >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included
@@ -353,8 +364,9 @@ class SJE(RankingClassifier):
     alpha : float, default=1e-3
         Strength of the regularization, the paper's lambda, for features and prototypes of mean squared
         length 1: the trainer scales both, so alpha means the same for any data.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.
@@ -384,8 +396,8 @@ class SJE(RankingClassifier):
     Examples
     --------
     >>> from unseen import SJE
-    >>> from unseen.datasets import load
-    >>> data = load("digits")
+    >>> from unseen.datasets import load_dataset
+    >>> data = load_dataset("digits")
     >>> train = data.seen[data.y]
     >>> model = SJE(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
     >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included

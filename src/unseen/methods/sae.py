@@ -11,8 +11,7 @@ from unseen._core.blocks import FloatArray
 from unseen._core.scaling import squared_lengths
 from unseen.errors import UnseenError
 from unseen.methods._closed_form import ClosedForm
-from unseen.methods._moments import Moments, Spectrum, target_spectrum
-from unseen.methods._sharing import feature_spectrum
+from unseen.methods._moments import Moments, target_spectrum
 
 
 class SAE(ClosedForm):
@@ -32,14 +31,9 @@ class SAE(ClosedForm):
     space : {"visual", "semantic"}, default="visual"
         Where samples and classes are compared: decoded prototypes against features, as in the paper, or
         encoded features against prototypes.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
-
-    Attributes
-    ----------
-    decoder_scale_ : float
-        Length of the class means relative to that of the decoded prototypes, which samples of new classes are
-        divided by.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
 
     References
     ----------
@@ -58,8 +52,6 @@ class SAE(ClosedForm):
 
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {"alpha": np.logspace(-4, 3, 15).tolist()}
 
-    decoder_scale_: float
-
     def __init__(
         self,
         prototypes: Any = None,
@@ -73,39 +65,22 @@ class SAE(ClosedForm):
         self.space = space
         self.normalize = normalize
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.space not in ("visual", "semantic"):
             raise UnseenError(f"Got space={self.space!r}, but expected 'visual' or 'semantic'.")
 
     def _solve_moments(
-        self, moments: Moments, spectrum: Spectrum | None, S: FloatArray, models: Sequence[Any]
+        self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
         # T'T W + alpha W X'X = (1 + alpha) T'X with T'T = U diag(d) U' and X'X = V diag(e) V':
         # U'WV = (1 + alpha) U'T'XV / (d_i + alpha e_j)
-        semantic, visual = target_spectrum(moments, S), feature_spectrum(moments, spectrum)
+        semantic, visual = target_spectrum(moments, S), gram.spectrum
         core = (S @ semantic.vectors).T @ (moments.total @ visual.vectors)  # (semantic rank, visual rank)
         for model in models:
             divisor = semantic.values[:, None] + model.alpha * visual.values
-            W = semantic.vectors @ (((1 + model.alpha) * core / divisor) @ visual.vectors.T)
-            model.decoder_scale_ = _scale_between(moments.total / moments.count[:, None], S @ W)
-            yield W
+            yield semantic.vectors @ (((1 + model.alpha) * core / divisor) @ visual.vectors.T)
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         compared = coef if self.space == "visual" else S
         return -0.5 * squared_lengths(compared)
-
-    def _takes_samples(self) -> bool:
-        return self.space == "visual"
-
-    def _rows_of_means(
-        self, S: FloatArray, share: FloatArray, means: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        decoded = S @ self.mapping_  # (classes, features)
-        mu = share[:, None] * decoded + (1 - share)[:, None] * (means / self.decoder_scale_)
-        return mu, self._intercepts(S, mu)
-
-
-def _scale_between(means: FloatArray, decoded: FloatArray) -> float:
-    """Return the least squares solution a of ``means = a decoded``, 1 where nothing was learned."""
-    return float(np.sum(decoded * means) / (np.sum(decoded**2) or 1.0)) or 1.0

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.training import Training
 from unseen.methods._kernels import kernel_matrix, median_distance
 from unseen.methods.ranking import RankingClassifier, project_simplex
@@ -38,8 +38,9 @@ class SynC(RankingClassifier):
         length 1: the trainer scales both, so alpha means the same for any data.
     bandwidth : float, default=2.0
         How far the similarity of two classes reaches, in squared median distances.
-    normalize : {"l2", "standard", None}, default="l2"
-        Scale every sample to unit length, or every feature to mean 0 and variance 1.
+    normalize : {"l2", "sqrt", "standard", None}, default="l2"
+        Scale every sample to unit length (after the signed square root of each feature with ``"sqrt"``), or
+        every feature to mean 0 and variance 1.
     smoothing : float, default=1.0
         Width over which the corners of the loss are rounded, which helps both the training and the result;
         0 is the published loss with its sharp corners.
@@ -69,8 +70,8 @@ class SynC(RankingClassifier):
     Examples
     --------
     >>> from unseen import SynC
-    >>> from unseen.datasets import load
-    >>> data = load("digits")
+    >>> from unseen.datasets import load_dataset
+    >>> data = load_dataset("digits")
     >>> train = data.seen[data.y]
     >>> model = SynC(data.prototypes, random_state=0).fit(data.X[train], data.y[train])
     >>> model.coef_.shape  # a row for every digit, 3, 4 and 6 included
@@ -117,3 +118,9 @@ class SynC(RankingClassifier):
         # sim(s) pinv(sim(S_seen)): a seen class gets back the row that was learned for it
         similar, own = (kernel_matrix(A, phantoms, "rbf", self.bandwidth) for A in (S, phantoms))
         return similar @ np.linalg.pinv(own)
+
+    def seen_weights(self, columns: IndexArray) -> FloatArray:
+        """Return the weights of the rows that were learned for the seen classes, (columns, n_classes)."""
+        weights = np.zeros((len(columns), len(self.classes_)))
+        weights[:, self.seen_] = self._class_features(self.prototypes_[columns])
+        return weights
