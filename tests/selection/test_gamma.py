@@ -7,23 +7,24 @@ import pytest
 
 import oracle
 from unseen import ESZSL, GZSLClassifierCV, LinearSV, UnseenError
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
-from unseen.selection import gamma as rule
-from unseen.selection.evaluation import Trial, deal_parts
 from unseen.selection.gamma import (
     SHARES,
     choose_retention,
+    finest_share,
     gamma_at_retention,
-    rehearsal_folds,
     retention_at,
     seen_alone,
 )
+from unseen.selection.rehearsal import N_REHEARSALS, Trial, assign_parts, rehearsal_folds
 
 
 @pytest.fixture(scope="module")
 def small():
-    data = load("synthetic", n_samples=500, n_features=20, n_classes=13, n_attributes=8, random_state=3)
+    data = load_dataset(
+        "synthetic", n_samples=500, n_features=20, n_classes=13, n_attributes=8, random_state=3
+    )
     return data, make_split(data)
 
 
@@ -42,8 +43,8 @@ def literal_parts(small, search):
         return LinearSV(data.prototypes, **search.best_params_)
 
     folds = rehearsal_folds(y, int(data.unseen.sum()))
-    parts = [oracle.fold_scores(make, X, y, fold) for fold in folds]
-    part = deal_parts(y, 5)
+    parts = [oracle.rehearsal_scores(make, X, y, fold, len(data.seen)) for fold in folds]
+    part = assign_parts(y)
     held = [(make().fit(X[part != k], y[part != k]).similarity(X[part == k]), y[part == k]) for k in range(5)]
     scores, labels = (np.concatenate(column) for column in zip(*held))
     return parts, (scores, labels, data.seen)
@@ -52,32 +53,32 @@ def literal_parts(small, search):
 def test_the_rule_equals_its_literal_formula(small):
     search = fit(small)
     parts, crossed = literal_parts(small, search)
-    shifts = [trial.shift for trial in search.held_out_.rehearsals]
-    assert len(shifts) == len(parts) and np.std(shifts) > 0
-    share = oracle.retention_rule(parts, shifts, crossed, SHARES[::10], caution=0.05)
-    assert search.retention_ == pytest.approx(share, abs=0.006)  # a tenth of the retentions are compared
-    gamma = oracle.gamma_at_retention(*(crossed[0].astype(float), *crossed[1:]), search.retention_)
+    finest = 1 - 0.5 / min(len(part[1]) for part in parts)
+    shares = SHARES[finest >= SHARES][::10]
+    assert len(parts) == N_REHEARSALS
+    share = oracle.retention_rule(parts, crossed, shares)
+    retention = search.held_out_.retention
+    assert retention == pytest.approx(share, abs=0.011)  # a tenth of the retentions are compared
+    gamma = oracle.gamma_at_retention(*(crossed[0].astype(float), *crossed[1:]), retention)
     assert search.gamma_ == pytest.approx(gamma, rel=1e-3)
 
 
-def test_scores_stay_as_they_are_where_calibration_hardly_gains():
-    low, high = np.full(1001, 50.0), np.where(SHARES > 0.9, 10.0, 50.0)
-    assert choose_retention(low[None], 80.0, uncalibrated=0.97) == 0.97
-    assert choose_retention(high[None], 80.0, uncalibrated=0.97) == pytest.approx(0.88, abs=0.03)
-    # the unseen classes flip as much later as the shift says
-    assert choose_retention(high[None], 80.0, shifts=0.09, uncalibrated=0.97) == 0.97
+def test_the_retention_with_the_best_mean_h_is_taken():
+    """Half of the unseen samples are won by giving up 10 %, the others by giving up 60 % of the seen ones."""
+    y = np.repeat([0, 1], [100, 10])
+    flips = np.concatenate([np.arange(100) + 0.5, np.full(5, 10.0), np.full(5, 60.0)])
+    trial = Trial(y, np.array([True, False]), np.full(110, True), flips)
+    # H(50, 90) = 64.3 against H(100, 40) = 57.1
+    assert choose_retention([trial], 100.0) == pytest.approx(0.9, abs=0.011)
+    # H(50, 27) = 35.1 against H(100, 12) = 21.4
+    assert choose_retention([trial, trial], 30.0) == pytest.approx(0.9, abs=0.011)
 
 
-def test_caution_goes_a_step_back_to_no_calibration():
-    unseen = 100 * np.sqrt(1 - SHARES)[None]
-    bold = choose_retention(unseen, 80.0, uncalibrated=0.98)
-    assert choose_retention(unseen, 80.0, uncalibrated=0.98, caution=0.1) == pytest.approx(0.9 * bold + 0.098)
-
-
-def test_without_rehearsals_the_folds_decide(small, monkeypatch):
-    monkeypatch.setattr(rule, "rehearsal_folds", lambda y, n, groups: [])
-    monkeypatch.setattr("unseen.selection.search.rehearsal_folds", lambda y, n, groups: [])
-    assert len(fit(small).held_out_.rehearsals) == len(small[1].folds)
+def test_no_retention_is_chosen_that_the_fewest_samples_cannot_show():
+    few = Trial(np.array([0, 0, 1]), np.array([True, False]), np.full(3, True), np.array([1.0, 2.0, 0.0]))
+    many = Trial(np.repeat([0, 1], [50, 1]), few.seen, np.full(51, True), np.append(np.arange(50.0), -1.0))
+    assert finest_share([many, few]) == 0.75
+    assert choose_retention([many, few], 90.0) <= 0.75 < choose_retention([many], 90.0)
 
 
 def test_a_sample_of_an_unseen_class_changes_nothing(small):
@@ -88,7 +89,8 @@ def test_a_sample_of_an_unseen_class_changes_nothing(small):
     other[np.setdiff1d(np.arange(len(other)), split.train)] = 1e6
     again = GZSLClassifierCV(LinearSV(data.prototypes), {"alpha": [1e-2]}, cv=split.cv())
     again.fit(other[split.train], data.y[split.train])
-    assert (again.gamma_, again.retention_) == (search.gamma_, search.retention_)
+    assert again.gamma_ == search.gamma_
+    assert again.held_out_.retention == search.held_out_.retention
 
 
 class Watched(LinearSV):
@@ -110,7 +112,7 @@ def test_groups_are_never_divided(small, monkeypatch):
     of_seen = []
 
     def check(self, rows):
-        own = np.array([class_of.get(tuple(row)) in self.trained_classes for row in rows])  # not simulated
+        own = np.array([class_of.get(tuple(row)) in self.trained_classes for row in rows])
         of_seen.append(own.sum())
         assert not self.trained & set(rows[own, 0])
         return LinearSV.similarity(self, rows)
@@ -121,11 +123,11 @@ def test_groups_are_never_divided(small, monkeypatch):
     assert len(of_seen) >= 3 + 12 + 5 and all(of_seen)
 
 
-def test_whole_groups_are_dealt_to_parts():
+def test_whole_groups_are_assigned_to_parts():
     rng = np.random.default_rng(1)
     y, groups = rng.integers(5, size=200), rng.integers(30, size=200)
     y[groups == 7] = 5  # a class of one group
-    part = deal_parts(y, 5, groups)
+    part = assign_parts(y, groups)
     assert set(part[y == 5]) == {-1}
     for group in set(groups) - {7}:
         assert len(set(part[groups == group])) == 1
@@ -150,18 +152,17 @@ def test_gamma_is_in_the_units_of_the_scores_even_with_one_sample():
     assert gamma_at_retention(nothing_right, 0.5) == 0.0
 
 
-def test_every_class_has_its_turns_in_rehearsals():
-    y = np.repeat(np.arange(20), 10)
-    folds = rehearsal_folds(y, 6)
-    assert len(folds) == 24
-    turns = np.zeros(20)
+@pytest.mark.parametrize(("n_seen", "n_unseen", "n_held_out"), [(20, 6, 5), (60, 10, 9), (12, 988, 4)])
+def test_every_class_has_its_turns_in_rehearsals(n_seen, n_unseen, n_held_out):
+    """As large a share is held out as is really unseen, a third at most."""
+    y = np.repeat(np.arange(n_seen), 10)
+    folds, turns = rehearsal_folds(y, n_unseen), np.zeros(n_seen)
+    assert len(folds) == N_REHEARSALS
     for train, validation in folds:
         held_out = np.setdiff1d(y[validation], y[train])
-        assert len(held_out) == 5  # 20 * 6 / 26
+        assert len(held_out) == n_held_out
         turns[held_out] += 1
-    assert turns.min() >= 5 and np.ptp(turns) <= 2
-    assert len(rehearsal_folds(np.repeat(np.arange(60), 5), 10)) == 10
-    assert rehearsal_folds(np.repeat(np.arange(150), 2), 50) == []
+    assert turns.min() >= 1 and np.ptp(turns) <= 2
 
 
 def test_without_an_unseen_class_the_papers_rule_is_taken_and_said(small):
@@ -173,15 +174,15 @@ def test_without_an_unseen_class_the_papers_rule_is_taken_and_said(small):
     search = GZSLClassifierCV(LinearSV(S[labels]), {"alpha": [1e-2]})
     with pytest.warns(UserWarning, match="No unseen class is known yet"):
         search.fit(X, to_index)
-    assert search.gamma_rule_ == "paper" and search.gamma_ == search.curve_.gamma
+    assert search.held_out_.rule == "paper" and search.gamma_ == search.curve_.gamma
     with pytest.raises(UnseenError, match="no unseen class to calibrate for"):
         search.recalibrate(X, to_index)
     before = search.gamma_
     search.add_classes(S[data.unseen]).recalibrate(X, to_index)
-    assert search.gamma_rule_ == "retention" and search.gamma_ != before
+    assert search.held_out_.rule == "retention" and search.gamma_ != before
     # the same as if the classes had been known when calibration started, but for the folds of that fit
     crossed = search.held_out_.cross_fitted
-    assert search.gamma_ == gamma_at_retention(crossed, search.retention_)
+    assert search.gamma_ == gamma_at_retention(crossed, search.held_out_.retention)
 
 
 def test_recalibration_after_a_new_class_is_what_a_fit_with_it_would_choose(small):
@@ -193,7 +194,7 @@ def test_recalibration_after_a_new_class_is_what_a_fit_with_it_would_choose(smal
     grown.add_classes(extra[-1:]).recalibrate(X, y)
     whole = GZSLClassifierCV(LinearSV(extra), grid, cv=folds).fit(X, y)
     trial = whole.held_out_.cross_fitted
-    assert grown.gamma_ == pytest.approx(gamma_at_retention(trial, grown.retention_))
+    assert grown.gamma_ == pytest.approx(gamma_at_retention(trial, grown.held_out_.retention))
 
 
 def test_operating_points_hold_on_the_held_out_samples(small):
@@ -203,7 +204,28 @@ def test_operating_points_hold_on_the_held_out_samples(small):
     kept = seen * retention_at(asked.held_out_.cross_fitted, asked.gamma_)
     assert kept == pytest.approx(0.95 * seen, abs=1)
     unseen_heavy, seen_heavy = fit(small, unseen_share=95), fit(small, unseen_share=5)
-    assert unseen_heavy.retention_ < best.retention_ < seen_heavy.retention_
-    assert fit(small, min_unseen=40).retention_ >= best.retention_ - 0.3
+    retentions = [model.held_out_.retention for model in (unseen_heavy, best, seen_heavy)]
+    assert retentions == sorted(retentions) and retentions[0] < retentions[2]
+    assert fit(small, min_unseen=40).held_out_.retention >= best.held_out_.retention - 0.3
     with pytest.raises(UnseenError, match=r"No gamma gives min_seen=99\.9"):
         fit(small, ESZSL, {"alpha": [1e3]}, min_seen=99.9)
+
+
+def test_only_the_chosen_model_decides_whether_a_goal_can_be_met():
+    """The parameters that are best for ZSL may be far worse on seen samples: they have no vote."""
+    data = load_dataset(
+        "synthetic", n_samples=500, n_features=20, n_classes=13, n_attributes=8, random_state=3
+    )
+    split, grid = make_split(data), {"alpha": [1e-3, 1e3]}
+    samples = data.X[split.train], data.y[split.train]
+    alone = seen_alone(GZSLClassifierCV(ESZSL(data.prototypes), grid).fit(*samples).held_out_.cross_fitted)
+    model = GZSLClassifierCV(ESZSL(data.prototypes), grid, min_seen=0.9 * alone).fit(*samples)
+    crossed = model.held_out_.cross_fitted
+    assert seen_alone(crossed) * retention_at(crossed, model.gamma_) >= 0.9 * alone - 1
+    assert model.best_params_ != model.best_params_zsl_ and model.zsl_ is None
+
+
+def test_a_given_gamma_is_used(small):
+    assert fit(small, gamma=0.31).gamma_ == 0.31
+    with pytest.raises(UnseenError, match="'retention', 'paper' or a number"):
+        fit(small, gamma="best")

@@ -1,52 +1,71 @@
-"""Several methods through the same folds: the best mean validation H is taken."""
+"""Several candidates through the same folds: a method, and how features are scaled.
+
+The candidates come in order of preference. A method takes the lead if its mean validation H is higher. A
+scaling does only if H is higher on *every* fold: with few classes the mean of small differences is noise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from numpy.typing import ArrayLike
+import numpy as np
 
-from unseen.methods._sharing import share_sums
-from unseen.selection.search import GZSLClassifierCV, as_samples
+from unseen._core.blocks import FloatArray
+from unseen.selection.rehearsal import FoldIndices, TrainingSet
+from unseen.selection.search import Choice, GZSLClassifierCV
 
 
-class Choice(NamedTuple):
-    """The method that won, its fitted model, and the validation H of all that were compared."""
+class Entry(NamedTuple):
+    """A candidate after its folds."""
 
     name: str
-    model: GZSLClassifierCV
-    compared: dict[str, float]
+    search: GZSLClassifierCV
+    folds: list[FoldIndices]
+    chosen: Sequence[Choice]
+
+    def fold_scores(self) -> FloatArray:
+        """Return the validation H of its best parameters on each fold, (folds,)."""
+        results = self.search.cv_results_
+        best = int(np.argmax(results["mean_test_score"]))
+        return np.array([results[f"split{k}_test_score"][best] for k in range(len(self.folds))])
 
 
-def fit_best(
-    searches: Mapping[str, GZSLClassifierCV], X: Any, y: ArrayLike, groups: ArrayLike | None = None
-) -> Choice:
-    """Choose parameters for every search on its folds; finish the one with the best mean validation H.
-
-    Only the winner is retrained and calibrated. Of equals the first wins.
+class Contest:
+    """Compare candidates on their folds; only the leader is retrained and calibrated.
 
     Examples
     --------
     >>> from unseen import ESZSL, LinearSV
-    >>> from unseen.datasets import load
-    >>> data = load("digits")
+    >>> from unseen.datasets import load_dataset
+    >>> from unseen.selection.rehearsal import as_samples
+    >>> data = load_dataset("digits")
     >>> seen = data.seen[data.y]
-    >>> methods = {"linear-sv": LinearSV(data.prototypes), "eszsl": ESZSL(data.prototypes)}
-    >>> searches = {name: GZSLClassifierCV(method) for name, method in methods.items()}
-    >>> choice = fit_best(searches, data.X[seen], data.y[seen])
-    >>> choice.name == max(choice.compared, key=choice.compared.get)
+    >>> contest = Contest(as_samples(data.X[seen], data.y[seen]))
+    >>> contest.enter("eszsl", GZSLClassifierCV(ESZSL(data.prototypes)))
+    >>> contest.enter("linear-sv", GZSLClassifierCV(LinearSV(data.prototypes)))
+    >>> contest.leader.name in contest.compared
     True
     """
-    samples = as_samples(X, y, groups)
-    compared: dict[str, float] = {}
-    best = ""
-    # methods see the same folds; a single one would keep sums and rows that nobody else uses
-    with share_sums() if len(searches) > 1 else nullcontext():
-        for name, search in searches.items():
-            folds = search._choose_params(samples)
-            compared[name] = search.curve_.h
-            if not best or compared[name] > compared[best]:
-                best, best_folds = name, folds
-    return Choice(best, searches[best]._finish(samples, best_folds), compared)
+
+    leader: Entry
+
+    def __init__(self, samples: TrainingSet) -> None:
+        self.samples = samples
+        self.compared: dict[str, float] = {}  # mean validation H of every candidate
+
+    def enter(self, name: str, search: GZSLClassifierCV, *, unanimous: bool = False) -> None:
+        """Run a candidate through its folds; with ``unanimous`` it leads only if every fold agrees."""
+        entry = Entry(name, search, *search.choose_params(self.samples))
+        if not self.compared or self._leads(entry, unanimous):
+            self.leader = entry
+        self.compared[name] = search.best_score_
+
+    def _leads(self, entry: Entry, unanimous: bool) -> bool:
+        if unanimous:
+            return bool((entry.fold_scores() > self.leader.fold_scores()).all())
+        return entry.search.best_score_ > self.leader.search.best_score_
+
+    def finish(self) -> GZSLClassifierCV:
+        """Return the model of the leader, retrained on everything and calibrated."""
+        return self.leader.search.finish(self.samples.alone(), self.leader.folds, self.leader.chosen)

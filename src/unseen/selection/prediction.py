@@ -1,0 +1,257 @@
+"""What a calibrated model predicts: classes, probabilities, candidates, groups, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from unseen._core.blocks import BoolArray, FloatArray, top_columns
+from unseen._core.labels import UNKNOWN, LabelArray, candidate_columns
+from unseen._core.scoring import LinearClassifier, all_scores, class_scores, iter_scores
+from unseen._core.taxonomy import CONFIDENCE, Taxonomy
+from unseen.base import ZeroShotClassifier
+from unseen.errors import UnseenError
+from unseen.selection.confidence import HeldOut, class_thresholds, probabilities
+from unseen.selection.rehearsal import last_step
+
+if TYPE_CHECKING:
+    from unseen.methods.explanation import Explanation
+
+
+class CalibratedPrediction:
+    """Prediction with a retrained estimator, gamma and a temperature; ``GZSLClassifierCV`` chooses them."""
+
+    # what predict takes besides X is an option, not metadata that a pipeline might route
+    __metadata_request__predict: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("candidates", "reject", "taxonomy", "confidence"), UNUSED
+    )
+
+    estimator_: Any
+    seen_: BoolArray
+    gamma_: float
+    temperature_: float
+    held_out_: HeldOut
+
+    @property
+    def classes_(self) -> LabelArray:
+        """All class labels, seen and unseen."""
+        return np.asarray(self.estimator_.classes_)
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Rows of the linear classifier, (n_classes, n_features)."""
+        return np.asarray(self.estimator_.coef_)
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Intercepts, with gamma subtracted for the seen classes, (n_classes,)."""
+        return np.asarray(self.estimator_.intercept_ - self.gamma_ * self.seen_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, if the estimator knows it."""
+        return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the features, if X was a DataFrame."""
+        return np.asarray(self.estimator_.feature_names_in_)
+
+    def similarity(self, X: Any) -> FloatArray:
+        """Return calibrated scores, (n_samples, n_classes)."""
+        check_is_fitted(self, "gamma_")
+        linear = self.linear_classifier()
+        if linear is not None:
+            return all_scores(linear, X)
+        scores = class_scores(self.estimator_, X)
+        bias = np.where(self.seen_, self.gamma_, 0)
+        return np.asarray(np.subtract(scores, bias, dtype=np.result_type(scores, np.float32)))
+
+    def linear_classifier(self) -> LinearClassifier | None:
+        """Return what scores samples, with gamma in the intercepts; None if the estimator is not linear."""
+        linear = getattr(self.estimator_, "linear_classifier", lambda: None)()
+        return (
+            None if linear is None else replace(linear, intercept=linear.intercept - self.gamma_ * self.seen_)
+        )
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return calibrated scores, (n_samples, n_classes)."""
+        return self.similarity(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, (n_samples, n_classes).
+
+        It is the softmax of the calibrated scores divided by ``temperature_``.
+        """
+        return probabilities(self.similarity(X), self.temperature_)
+
+    def predict(
+        self,
+        X: Any,
+        candidates: ArrayLike | None = None,
+        *,
+        reject: float | None = None,
+        taxonomy: Any = None,
+        confidence: float = CONFIDENCE,
+    ) -> LabelArray:
+        """Return the best class of every sample after calibration, or its finest sure group.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        candidates : array-like of class labels, optional
+            The classes to choose from; by default all.
+        reject : float, optional
+            Label as ``"unknown"`` (-1 if labels are integers) the samples that fit worse than this fraction
+            of known ones: 0.05 keeps 95 % of them.
+        taxonomy : path of a CSV file, DataFrame or mapping, optional
+            Groups of the classes: a table ``class, genus, family, ...`` from fine to coarse, or pairs
+            ``child, parent``. Then the labels are those of the finest groups, as text: a class, a genus, ...,
+            or ``"unknown"`` if no group is probable enough. The probability of a group is the sum over its
+            classes.
+        confidence : float
+            With a taxonomy: how probable a group must be, from 0 to 1.
+        """
+        check_is_fitted(self, "gamma_")
+        if taxonomy is not None:
+            return self._predict_groups(X, candidates, reject, taxonomy, confidence)
+        columns = candidate_columns(self.classes_, candidates)
+        chosen: Any = slice(None) if candidates is None else columns  # no copy of all scores
+        threshold = -np.inf if reject is None else self.rejection_threshold(reject)
+        best, unknown = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=bool)]
+        for _, (scores,) in iter_scores(self, X, chosen):
+            best.append(scores.argmax(axis=1))
+            if reject:
+                unknown.append(probabilities(scores, self.temperature_).max(axis=1) < threshold)
+        labels: LabelArray = self.classes_[columns[np.concatenate(best)]]
+        return with_unknown(labels, np.concatenate(unknown)) if reject else labels
+
+    def _predict_groups(
+        self, X: Any, candidates: ArrayLike | None, reject: float | None, taxonomy: Any, confidence: float
+    ) -> LabelArray:
+        """Return the finest group of every sample that reaches the confidence, as text."""
+        columns = candidate_columns(self.classes_, candidates)
+        groups = Taxonomy.from_table(taxonomy, self.classes_[columns])
+        threshold = -np.inf if reject is None else self.rejection_threshold(reject)
+        labels = []
+        for _, (scores,) in iter_scores(self, X, columns):
+            p = probabilities(scores.astype(np.float64), self.temperature_)
+            found = groups.answer(p, confidence).label
+            labels.append(np.where(p.max(axis=1) < threshold, UNKNOWN, found))
+        return np.concatenate(labels)
+
+    def rejection_threshold(self, reject: float) -> float:
+        """Return the probability of the best class below which ``predict(X, reject=...)`` says unknown."""
+        if self.held_out_.rejection is None:
+            raise UnseenError("This model has no thresholds for unknown classes. Fit the model again.")
+        if np.isin(UNKNOWN, self.classes_.astype(str)):
+            raise UnseenError(f"A class is called {UNKNOWN!r}, the label for none of the classes. Rename it.")
+        return self.held_out_.rejection.threshold(reject)
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
+        """Return the candidates of every sample: the classes that are probable enough.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float
+            The share of samples whose set holds their class, above 0 and below 1. It is guaranteed, on
+            average, for samples of seen classes that are exchangeable with the training samples, as far as
+            cross-fitted models are like the final one. For unseen classes it is what held-out classes have
+            shown. With fewer than ``coverage / (1 - coverage)`` of these, every unseen class is a candidate.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Whether each of ``classes_`` is a candidate. A sample without any is of no described class, as far
+            as the model can tell.
+
+        Examples
+        --------
+        >>> from unseen import GZSLClassifierCV, LinearSV
+        >>> from unseen.datasets import load_dataset
+        >>> data = load_dataset("digits")
+        >>> seen = data.seen[data.y]
+        >>> model = GZSLClassifierCV(LinearSV(data.prototypes)).fit(data.X[seen], data.y[seen])
+        >>> sets = model.predict_set(data.X[:3], coverage=0.8)
+        >>> [model.classes_[row].tolist() for row in sets]
+        [[0, 6], [1, 3, 4, 6], [1, 2, 3, 4, 6, 7]]
+        """
+        return np.asarray(self.predict_proba(X) >= self.set_thresholds(coverage))
+
+    def set_thresholds(self, coverage: float) -> FloatArray:
+        """Return how probable each class must be for ``predict_set``, (n_classes,)."""
+        check_is_fitted(self, "gamma_")
+        return class_thresholds(self.held_out_.sets, coverage, self.seen_)
+
+    def predict_top(self, X: Any, k: int = 3) -> Any:
+        """Return the k best classes of every sample as a pandas DataFrame.
+
+        Each sample has k rows: ``sample``, ``rank``, ``class``, ``probability``, ``kind`` (seen or unseen).
+        """
+        import pandas as pd
+
+        sure = self.predict_proba(X)  # (samples, classes)
+        top = top_columns(sure, min(k, sure.shape[1]))  # (samples, k)
+        n, k = top.shape
+        return pd.DataFrame(
+            {
+                "sample": np.repeat(np.arange(n), k),
+                "rank": np.tile(np.arange(1, k + 1), n),
+                "class": self.classes_[top.ravel()],
+                "probability": np.take_along_axis(sure, top, axis=1).ravel(),
+                "kind": np.where(self.seen_[top.ravel()], "seen", "unseen"),
+            }
+        )
+
+    def explain(self, X: Any, rival: Any = None, top: int = 5) -> Explanation:
+        """Return why each sample is of its class and not of its closest rival: the attributes that decide.
+
+        The parameters are those of ``ZeroShotClassifier.explain``. What calibration does to the difference of
+        the two scores is a part of its own.
+        """
+        from unseen.methods.explanation import explain
+
+        check_is_fitted(self, "gamma_")
+        method = last_step(self.estimator_)
+        if not isinstance(method, ZeroShotClassifier):
+            raise UnseenError(
+                f"{type(method).__name__} cannot be explained: its rows do not follow from descriptions. "
+                "Use a method of unseen."
+            )
+        if isinstance(self.estimator_, Pipeline):
+            X = self.estimator_[:-1].transform(X)
+        return explain(method, X, rival, top, np.where(self.seen_, self.gamma_, 0.0))
+
+    def add_classes(
+        self, prototypes: Any, classes: ArrayLike | None = None, X: Any = None, y: ArrayLike | None = None
+    ) -> Self:
+        """Add unseen classes by their descriptions, and a few samples if there are any, without training.
+
+        The parameters are those of ``ZeroShotClassifier.add_classes``. gamma stays; ``recalibrate`` chooses
+        it again for the larger set of classes.
+        """
+        check_is_fitted(self, "gamma_")
+        before = len(self.classes_)
+        if isinstance(self.estimator_, Pipeline) and X is not None:
+            X = self.estimator_[:-1].transform(X)
+        last_step(self.estimator_).add_classes(prototypes, classes, X, y)
+        self.seen_ = np.concatenate([self.seen_, np.zeros(len(self.classes_) - before, dtype=bool)])
+        return self
+
+
+def with_unknown(labels: LabelArray, unknown: BoolArray) -> LabelArray:
+    """Return the labels with ``"unknown"`` in some places; -1 if they are integers.
+
+    >>> with_unknown(np.array([3, 4]), np.array([False, True]))
+    array([ 3, -1])
+    """
+    if labels.dtype.kind == "i":
+        return np.where(unknown, -1, labels)
+    return np.where(unknown, UNKNOWN, labels)
