@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import small_data as small
 from conftest import ROOT
-from unseen.datasets import EMBEDDED, ZeroShotDataset, load
+from unseen.datasets import EMBEDDED, ZeroShotDataset, load_dataset
 from unseen.datasets.dataset import as_features, check_finite
 from unseen.datasets.digits import DISPLAY, UNSEEN
 from unseen.datasets.splits import make_split
@@ -28,14 +28,14 @@ from unseen.errors import UnseenError
 
 def refused(match: str, *arguments, **options):
     with pytest.raises(UnseenError, match=match):
-        load(*arguments, **options)
+        load_dataset(*arguments, **options)
 
 
 # ---- embedded data ------------------------------------------------------------------------------------
 
 
 def test_digits_are_described_by_segments():
-    data = load("digits")
+    data = load_dataset("digits")
     assert data.X.shape == (1797, 64)
     assert data.class_names == tuple("0123456789")
     assert len(data.attribute_names) == data.prototypes.shape[1] == 7
@@ -47,7 +47,7 @@ def test_digits_are_described_by_segments():
 
 def test_unseen_digits_follow_from_the_descriptions():
     """Seen prototypes have full rank, and unseen ones differ in at least three segments."""
-    data = load("digits")
+    data = load_dataset("digits")
     assert np.linalg.matrix_rank(data.prototypes[data.seen]) == 7
     for a in UNSEEN:
         for b in UNSEEN:
@@ -56,7 +56,7 @@ def test_unseen_digits_follow_from_the_descriptions():
 
 def test_synthetic_has_the_sizes_asked_for_and_repeats():
     sizes = {"n_samples": 123, "n_features": 7, "n_classes": 9, "n_attributes": 5}
-    first, again, other = (load("synthetic", **sizes, random_state=s) for s in (3, 3, 4))
+    first, again, other = (load_dataset("synthetic", **sizes, random_state=s) for s in (3, 3, 4))
     assert first.X.shape == (123, 7) and first.prototypes.shape == (9, 5)
     assert first.X.dtype == np.float32
     assert np.array_equal(first.X, again.X) and first.checksum == again.checksum
@@ -66,7 +66,7 @@ def test_synthetic_has_the_sizes_asked_for_and_repeats():
 
 def test_synthetic_truth_is_the_best_regression():
     """With very many classes least squares finds the true mapping and the true residual variance."""
-    data = load("synthetic", n_samples=60_000, n_features=12, n_classes=12_000, n_attributes=6)
+    data = load_dataset("synthetic", n_samples=60_000, n_features=12, n_classes=12_000, n_attributes=6)
     T = data.prototypes[data.y]
     found = np.linalg.lstsq(data.X.astype(float), T, rcond=None)[0]
     truth = data.truth.regression()
@@ -91,7 +91,7 @@ def in_format(request, tmp_path):
         "xlsa17": lambda: small.write_xlsa17(tmp_path / "BIRDS"),
         "xlsa17 v7.3": lambda: small.as_hdf5(small.write_xlsa17(tmp_path / "BIRDS", dtype=np.float64)),
     }
-    return load(writers[request.param]())
+    return load_dataset(writers[request.param]())
 
 
 def test_every_format_gives_the_same_data(in_format):
@@ -118,7 +118,7 @@ def test_checksums_are_those_of_the_files(in_format):
 
 
 def test_checksum_changes_with_what_determines_results():
-    data = load("synthetic", n_samples=60, n_classes=8)
+    data = load_dataset("synthetic", n_samples=60, n_classes=8)
     seen = np.flatnonzero(data.seen[data.y])
     changed = [
         replace(data, X=data.X + 1),
@@ -133,7 +133,7 @@ def test_checksum_changes_with_what_determines_results():
 
 
 def test_labels_follow_the_names_not_the_numbers_in_them(tmp_path):
-    data = load(small.write_xlsa17(tmp_path / "BIRDS"))
+    data = load_dataset(small.write_xlsa17(tmp_path / "BIRDS"))
     train, val = data.class_folds[0]
     assert [data.class_names[c] for c in val] == [small.CLASS_NAMES[c] for c in small.FOLDS[0][1]]
     assert set(train) == set(small.FOLDS[0][0])
@@ -144,7 +144,7 @@ def test_without_names_the_locations_make_the_fold(tmp_path):
     _, y, _ = small.arrays()
     train, val = (np.flatnonzero(np.isin(y, classes))[:, None] + 1 for classes in small.FOLDS[0])
     folder = small.write_xlsa17(tmp_path / "B", drop=["allclasses_names"], train_loc=train, val_loc=val)
-    data = load(folder)
+    data = load_dataset(folder)
     assert data.class_names[:2] == ("1", "2")
     assert any("version 1" in note for note in data.notes)
     [(train_classes, val_classes)] = data.class_folds
@@ -155,7 +155,7 @@ def test_without_names_the_locations_make_the_fold(tmp_path):
 
 
 def test_original_att_is_enough(tmp_path):
-    data = load(small.write_xlsa17(tmp_path / "B", drop=["att"]))
+    data = load_dataset(small.write_xlsa17(tmp_path / "B", drop=["att"]))
     S = small.arrays()[2]
     np.testing.assert_allclose(data.prototypes, S / np.linalg.norm(S, axis=1, keepdims=True))
 
@@ -164,7 +164,7 @@ def test_unknown_attributes_are_counted_and_kept(tmp_path):
     S = small.arrays()[2]
     original = 100 * S.T
     original[0, :3] = -1
-    data = load(small.write_xlsa17(tmp_path / "B", original_att=original))
+    data = load_dataset(small.write_xlsa17(tmp_path / "B", original_att=original))
     assert any(note.startswith("3 attribute value(s) are unknown") for note in data.notes)
     np.testing.assert_allclose(data.prototypes, S)
 
@@ -173,7 +173,7 @@ def test_another_folder_of_splits(tmp_path):
     folder = small.write_xlsa17(tmp_path / "BIRDS")
     other = small.write_xlsa17(tmp_path / "standard", drop=["test_seen_loc", "trainval_loc"])
     (other / "res101.mat").unlink()
-    data = load(folder, split_dir=other)
+    data = load_dataset(folder, split_dir=other)
     assert data.test_seen is None
     assert str(other / "att_splits.mat") in data.checksums
     assert len(make_split(data).test_seen) == 12
@@ -186,7 +186,7 @@ def test_missing_features_are_described_or_refused_with_the_download(tmp_path):
         folder,
         features="res50",
     )
-    data = load(folder, features="res50", require_features=False)
+    data = load_dataset(folder, features="res50", require_features=False)
     assert data.X is None and data.y is None
     assert data.n_samples == small.N_CLASSES * small.PER_CLASS
     assert tuple(np.flatnonzero(data.unseen)) == small.UNSEEN
@@ -363,7 +363,7 @@ def bad_contents():
         "text X": ({"X": X.astype(str)}, "expected numbers"),
         "square y": ({"y": np.stack([y, y])}, r"y has shape \(2, 90\)"),
         "float y": ({"y": y + 0.5}, "expected integers or class names"),
-        "label beyond": ({"y": np.where(y == 0, 9, y)}, "prototypes has 9 rows but y names class 9"),
+        "label beyond": ({"y": np.where(y == 0, 9, y)}, "class_names has 9 names but y names class 9"),
         "label below": ({"y": y - 1}, "y names class -1"),
         "unknown name": (
             {"y": np.array([*names[y][:-1], "009.brid"])},
@@ -397,7 +397,7 @@ def test_bad_content_is_refused(tmp_path, case):
 
 def test_too_few_classes_without_unseen_ones_load_but_do_not_split(tmp_path):
     path = small.write_npz(tmp_path / "own.npz", drop=["unseen_classes"])
-    data = load(path)
+    data = load_dataset(path)
     assert not data.unseen.any()
     with pytest.raises(UnseenError, match="has no unseen classes, so there is nothing to test"):
         make_split(data)
@@ -440,17 +440,17 @@ def test_folder_tables_are_checked(tmp_path):
 
 def test_rows_without_any_value_are_skipped(tmp_path):
     folder = small.write_folder(tmp_path / "own")
-    expected = load(folder).prototypes
+    expected = load_dataset(folder).prototypes
     with open(folder / "prototypes.csv", "a") as table:
         table.write(",,,,\n\n , ,,,\n")  # as spreadsheets write them below a table
-    np.testing.assert_array_equal(load(folder).prototypes, expected)
+    np.testing.assert_array_equal(load_dataset(folder).prototypes, expected)
 
 
 # ---- your own data ------------------------------------------------------------------------------------
 
 
 def test_features_of_a_folder_are_memory_mapped(tmp_path):
-    data = load(small.write_folder(tmp_path / "own"))
+    data = load_dataset(small.write_folder(tmp_path / "own"))
     assert isinstance(data.X, np.memmap)
     assert data.attribute_names == ("red", "blue", "big", "small")
     assert list(data.sample_names[:2]) == ["0.jpg", "1.jpg"]
@@ -458,15 +458,15 @@ def test_features_of_a_folder_are_memory_mapped(tmp_path):
 
 def test_labels_may_be_numbers_or_names(tmp_path):
     content = small.npz_content()
-    numbers = load(small.write_npz(tmp_path / "numbers.npz"))
-    names = load(small.write_npz(tmp_path / "names.npz", y=content["class_names"][content["y"]]))
+    numbers = load_dataset(small.write_npz(tmp_path / "numbers.npz"))
+    names = load_dataset(small.write_npz(tmp_path / "names.npz", y=content["class_names"][content["y"]]))
     np.testing.assert_array_equal(numbers.y, names.y)
 
 
 def test_a_class_without_samples_is_unseen(tmp_path):
     X, y, _ = small.arrays()
     keep = ~np.isin(y, small.UNSEEN)
-    data = load(small.write_npz(tmp_path / "own.npz", drop=["unseen_classes"], X=X[keep], y=y[keep]))
+    data = load_dataset(small.write_npz(tmp_path / "own.npz", drop=["unseen_classes"], X=X[keep], y=y[keep]))
     assert tuple(np.flatnonzero(data.unseen)) == small.UNSEEN
     with pytest.raises(UnseenError, match=r"no test samples of its 3 unseen classes.*enough for unseen fit"):
         make_split(data)
@@ -480,7 +480,7 @@ def test_test_samples_may_be_given_as_a_mask(tmp_path):
         name: np.isin(np.arange(len(y)), index)
         for name, index in (("test_seen", test_seen), ("test_unseen", test_unseen))
     }
-    data = load(small.write_npz(tmp_path / "own.npz", drop=["unseen_classes"], **masks))
+    data = load_dataset(small.write_npz(tmp_path / "own.npz", drop=["unseen_classes"], **masks))
     assert tuple(np.flatnonzero(data.unseen)) == small.UNSEEN
     np.testing.assert_array_equal(data.test_seen, test_seen)
 
@@ -494,7 +494,7 @@ def test_extracted_features_and_a_typed_table_make_a_data_set(tmp_path):
     order = np.random.default_rng(1).permutation(small.N_CLASSES)
     table = small.write_prototypes(tmp_path / "classes.csv", order)
     unseen = [small.CLASS_NAMES[c] for c in small.UNSEEN]
-    data = load(path, prototypes=table, unseen_classes=unseen)
+    data = load_dataset(path, prototypes=table, unseen_classes=unseen)
     _, y, S = small.arrays()
     assert [data.class_names[c] for c in data.y] == [small.CLASS_NAMES[c] for c in y]
     np.testing.assert_allclose(data.prototypes[data.y], S[y], rtol=1e-12)
@@ -507,7 +507,9 @@ def test_descriptions_may_come_as_a_data_frame(tmp_path):
     S = small.arrays()[2]
     frame = pd.DataFrame(S[::-1], index=small.CLASS_NAMES[::-1], columns=list("abcd"))
     for source in (path, small.write_folder(tmp_path / "own")):
-        data = load(source, prototypes=frame, unseen_classes=[small.CLASS_NAMES[c] for c in small.UNSEEN])
+        data = load_dataset(
+            source, prototypes=frame, unseen_classes=[small.CLASS_NAMES[c] for c in small.UNSEEN]
+        )
         np.testing.assert_array_equal(data.prototypes[data.y], S[small.arrays()[1]])
         assert data.attribute_names == ("a", "b", "c", "d")
 
@@ -529,12 +531,12 @@ def test_a_damaged_file_is_read_or_refused(tmp_path, data):
     content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     file.write_bytes(content)
     with suppress(UnseenError):
-        load(whole)
+        load_dataset(whole)
 
 
 def test_incomplete_data_can_be_described(tmp_path):
     path = small.write_npz(tmp_path / "own.npz", drop=["X", "y"])
-    data = load(path, require_features=False)
+    data = load_dataset(path, require_features=False)
     assert len(data.missing) == 2
     refused("There are no features", path)
     refused(
@@ -567,7 +569,7 @@ def peak_of_loading(*arguments: str) -> float:
         import resource, sys
         import numpy, scipy.io, sklearn.datasets, unseen.datasets
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        unseen.datasets.load(*sys.argv[1:])
+        unseen.load_dataset(*sys.argv[1:])
         print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
     """
     command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
@@ -595,7 +597,7 @@ def test_loading_peaks_at_the_stored_array_and_one_float32_copy(tmp_path):
 
 
 def test_real_birds(real_data):
-    data = load(real_data / "xlsa17" / "CUB", features="res50")
+    data = load_dataset(real_data / "xlsa17" / "CUB", features="res50")
     assert data.X.shape == (11788, 2048) and data.X.dtype == np.float32 and data.X.flags.c_contiguous
     # image files start with the folder of their class, so names and labels can be compared
     folders = [name.split("/")[0] for name in data.sample_names]
@@ -608,7 +610,7 @@ def test_real_birds(real_data):
     [("AWA2", 50, 10, 37322, 85), ("SUN", 717, 72, 14340, 102), ("APY", 32, 12, 15339, 64)],
 )
 def test_real_folders_without_features(real_data, name, classes, unseen, samples, attributes):
-    data = load(real_data / "xlsa17" / name, require_features=False)
+    data = load_dataset(real_data / "xlsa17" / name, require_features=False)
     assert (data.n_samples, int(data.unseen.sum())) == (samples, unseen)
     assert data.prototypes.shape == (classes, attributes)
     assert len(data.class_folds) == 3
@@ -617,4 +619,4 @@ def test_real_folders_without_features(real_data, name, classes, unseen, samples
 
 def test_the_embedded_data_is_a_data_set():
     for name in EMBEDDED:
-        assert isinstance(load(name), ZeroShotDataset)
+        assert isinstance(load_dataset(name), ZeroShotDataset)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import stat
 import zipfile
 
@@ -13,7 +12,7 @@ import pytest
 import scipy.io
 
 from file_server import serve_file
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.download import download, find_downloaded
 from unseen.errors import UnseenError
 
@@ -70,21 +69,14 @@ def home(tmp_path, monkeypatch):
 def test_only_what_is_asked_for_is_unpacked_where_load_finds_it(server, home):
     said: list[str] = []
     done = download("xlsa17", ["cub"], mirrors=[server.url], say=said.append)
-    assert sorted(path.name for path in (home / "xlsa17").iterdir()) == ["CUB", "download.json"]
+    assert sorted(path.name for path in (home / "xlsa17").iterdir()) == ["CUB"]
     assert sorted(path.name for path in done.written) == ["allclasses.txt", "att_splits.mat", "res101.mat"]
     assert said == [f"downloading {server.url}: {len(server.content) / 1e6:.1f} MB"]
-    assert load("CUB").X.shape == (24, 16)
+    assert load_dataset("CUB").X.shape == (24, 16)
     assert find_downloaded("CUB") == home / "xlsa17" / "CUB"
     # what is there is neither downloaded nor written again
     again = download("xlsa17", ["CUB", "SUN"], mirrors=[server.url])
     assert len(server.ranges) == 1 and {path.parent.name for path in again.written} == {"SUN"}
-
-
-def test_the_receipt_tells_what_was_downloaded(server, home):
-    done = download("xlsa17", ["CUB"], mirrors=[server.url])
-    receipt = json.loads((home / "xlsa17" / "download.json").read_text())
-    assert receipt["sha256"] == hashlib.sha256(server.content).hexdigest() == done.receipt.sha256
-    assert receipt["url"] == server.url and receipt["size"] == len(server.content)
 
 
 def test_a_broken_connection_continues_by_itself(server, home):
@@ -92,7 +84,7 @@ def test_a_broken_connection_continues_by_itself(server, home):
     download("xlsa17", ["CUB"], mirrors=[server.url])
     assert server.ranges == [None, "bytes=1000-", "bytes=3000-", "bytes=4500-"]
     assert server.sent == len(server.content)  # no byte twice
-    assert load("CUB").X.shape == (24, 16)
+    assert load_dataset("CUB").X.shape == (24, 16)
 
 
 def test_a_connection_that_stays_broken_continues_with_the_next_command(server, home):
@@ -126,16 +118,6 @@ def test_a_wrong_checksum_is_refused_and_removed(server, home):
     download("xlsa17", ["CUB"], mirrors=[server.url], sha256=right)
 
 
-def test_another_archive_than_before_is_refused(server, home):
-    download("xlsa17", ["CUB"], mirrors=[server.url])
-    (home / "xlsa17.zip").unlink()
-    server.content = make_zip({"xlsa17/data/CUB/more.txt": b"more"})
-    with pytest.raises(UnseenError, match="but an earlier download had"):
-        download("xlsa17", ["CUB"], mirrors=[server.url])
-    download("xlsa17", ["CUB"], mirrors=[server.url], force=True)
-    assert (home / "xlsa17" / "CUB" / "more.txt").read_text() == "more"
-
-
 def link(target: str) -> tuple[zipfile.ZipInfo, str]:
     info = zipfile.ZipInfo("xlsa17/data/CUB/link.txt")
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -146,25 +128,28 @@ def link(target: str) -> tuple[zipfile.ZipInfo, str]:
     "name",
     [
         "../../evil.mat",
+        "../../CUB/evil.mat",
         "/tmp/evil.mat",
         "xlsa17/data/CUB/../../../../evil.mat",
         "..\\evil.mat",
         "C:\\evil.mat",
     ],
 )
-def test_a_zip_that_tries_to_leave_its_folder_is_refused_whole(home, tmp_path, name):
-    refused = pytest.raises(UnseenError, match=r"tries to leave its folder\. Nothing was unpacked")
-    with serve_file(make_zip({name: b"evil"})) as server, refused:
+def test_nothing_is_unpacked_outside_of_its_folder(home, tmp_path, name):
+    with serve_file(make_zip({name: b"evil"})) as server:
         download("xlsa17", ["CUB"], mirrors=[server.url])
-    assert not (home / "xlsa17" / "CUB").exists() and not list(tmp_path.rglob("evil*"))
+    assert not [path for path in tmp_path.rglob("evil*") if path.parent != home / "xlsa17" / "CUB"]
+    assert load_dataset("CUB").X.shape == (24, 16)
 
 
-def test_a_link_in_a_zip_is_refused(home):
+def test_a_link_in_a_zip_is_unpacked_as_a_file(home):
     content = io.BytesIO(make_zip())
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(*link("/etc/passwd"))
-    with serve_file(content.getvalue()) as server, pytest.raises(UnseenError, match="tries to leave"):
+    with serve_file(content.getvalue()) as server:
         download("xlsa17", ["CUB"], mirrors=[server.url])
+    unpacked = home / "xlsa17" / "CUB" / "link.txt"
+    assert not unpacked.is_symlink() and unpacked.read_text() == "/etc/passwd"
 
 
 def test_damage_is_found_by_the_checksum_of_every_file(home):
@@ -190,19 +175,19 @@ def test_a_file_of_the_user_is_not_replaced(server, home):
         download("xlsa17", ["CUB"], mirrors=[server.url])
     assert mine.read_bytes() == b"mine"
     download("xlsa17", ["CUB"], mirrors=[server.url], force=True)
-    assert load("CUB").X.shape == (24, 16)
+    assert load_dataset("CUB").X.shape == (24, 16)
 
 
 def test_the_next_mirror_is_asked_where_one_fails(server, home):
     download("xlsa17", ["CUB"], mirrors=["http://127.0.0.1:9/x.zip", server.url])
-    assert load("CUB").X.shape == (24, 16)
+    assert load_dataset("CUB").X.shape == (24, 16)
 
 
 @pytest.mark.parametrize(
     ("name", "parts", "options", "message"),
     [
         ("xlsa", [], {}, "no archive 'xlsa'.*Did you mean 'xlsa17'"),
-        ("xlsa17", ["CAB"], {}, "Got the data set 'CAB', but expected one of CUB.*Did you mean 'CUB'"),
+        ("xlsa17", ["CAB"], {}, "There is no data set 'CAB', expected CUB.*Did you mean 'CUB'"),
         (
             "xlsa17",
             [],
@@ -233,18 +218,18 @@ def test_too_little_space_is_said_before(server, home, monkeypatch):
 
 def test_load_names_the_command_where_data_is_missing(home, tmp_path, monkeypatch):
     with pytest.raises(UnseenError, match=r"CUB is not in .*Download it with: unseen download xlsa17 CUB"):
-        load("CUB")
+        load_dataset("CUB")
     monkeypatch.delenv("UNSEEN_DATA")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(UnseenError, match="cache/unseen/xlsa17"):
-        load("AWA2")
+        load_dataset("AWA2")
 
 
 def test_a_folder_here_goes_before_the_name(home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "CUB").mkdir()
     np.save(tmp_path / "CUB" / "features.npy", np.eye(3))
-    assert load("CUB", require_features=False).X.shape == (3, 3)
+    assert load_dataset("CUB", require_features=False).X.shape == (3, 3)
 
 
 def test_the_command(run, server, tmp_path):

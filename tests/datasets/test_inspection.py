@@ -9,10 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 import small_data as small
+from image_files import save_image
 from unseen.cli import main
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.inspection import Variance, class_variance, describe, split_statistics
 from unseen.datasets.splits import PARTS, GZSLSplit, make_split
+from unseen.errors import UnseenError
 
 # the rows of the paper's table for CUB: samples of every part
 PROPOSED = [
@@ -66,14 +68,14 @@ def test_variances_are_what_their_formulas_say():
 
 
 def test_statistics_count_every_sample_once():
-    data = load("digits")
+    data = load_dataset("digits")
     for row in rows_of(make_split(data)):
         assert sum(row[part] for part in PARTS) == len(data.y)
         assert row["classes"]["train"] + row["classes"]["val"] + row["classes"]["test"] == 10
 
 
 def test_description_is_plain_and_complete():
-    found = describe(load("digits")).as_json()
+    found = describe(load_dataset("digits")).as_json()
     assert found == json.loads(json.dumps(found))
     assert (found["samples"], found["features"], found["attributes"]) == (1797, 64, 7)
     assert (found["classes"], found["seen_classes"], found["unseen_classes"]) == (10, 7, 3)
@@ -116,7 +118,7 @@ def test_a_table_and_names_complete_them(tmp_path):
     path = small.write_npz(tmp_path / "x.npz", drop=["prototypes", "unseen_classes"])
     table = small.write_prototypes(tmp_path / "classes.csv")
     names = ",".join(small.CLASS_NAMES[c] for c in small.UNSEEN)
-    found = facts(path, "--prototypes", table, "--unseen-classes", names)
+    found = facts(path, "--prototypes", table, "--unseen", names)
     assert found["missing"] == [] and found["unseen_classes"] == 3
     assert found["attribute_names"] == ["red", "blue", "big", "small"]
 
@@ -125,14 +127,47 @@ def test_classes_without_samples_are_enough_to_fit(tmp_path):
     X, y, _ = small.arrays()
     keep = ~np.isin(y, small.UNSEEN)
     found = facts(small.write_npz(tmp_path / "x.npz", drop=["unseen_classes"], X=X[keep], y=y[keep]))
-    assert "enough to fit and predict" in found["missing"][0]
+    assert not found["missing"]  # thousands of candidates without samples are normal
+    assert "The 3 unseen classes have no samples: the data is complete for fit" in found["notes"][0]
+
+
+def test_three_seen_classes_are_still_described(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 10)
+    np.savez(tmp_path / "x.npz", X=rng.normal(size=(30, 4)), y=y, prototypes=rng.random((4, 3)))
+    found = facts(tmp_path / "x.npz")
+    assert found["seen_classes"] == 3 and found["samples_per_class"]["min"] == 10
+    assert "There is no split to choose parameters on: There are 3 seen classes" in found["missing"][0]
+    with pytest.raises(UnseenError, match="is not a split rule"):
+        describe(load_dataset(tmp_path / "x.npz"), "oficial")
+
+
+def test_one_width_adds_methods(tmp_path):
+    X, _, S = small.arrays()
+    path = small.write_npz(tmp_path / "x.npz", X=X[:, : S.shape[1]])
+    found = CliRunner().invoke(main, ["inspect", str(path)]).stdout
+    assert f"Features and descriptions both have {S.shape[1]} numbers" in found and "cosine" in found
+    assert "both have" not in CliRunner().invoke(main, ["inspect", "letters"]).stdout
+
+
+def test_folders_of_images_are_described(tmp_path):
+    for name in ("jay", "owl", "kea"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+    for seed in range(5):
+        save_image(tmp_path / "photos" / ("jay" if seed < 3 else "owl") / f"{seed}.png", seed)
+    found = facts(tmp_path / "photos")
+    assert (found["samples"], found["seen_classes"], found["unseen_classes"]) == (5, 2, 1)
+    assert "--backbone" in found["missing"][0] and "--encoder" in found["missing"][1]
+    (tmp_path / "p.csv").write_text("class,red\njay,1\nowl,2\nkea,3\nemu,4\n")
+    found = facts(tmp_path / "photos", "--prototypes", str(tmp_path / "p.csv"))
+    assert found["unseen_classes"] == 2 and len(found["missing"]) == 1
 
 
 def test_equal_descriptions_are_pointed_out(tmp_path):
     S = small.arrays()[2]
     S[5] = S[2]
     found = facts(small.write_npz(tmp_path / "x.npz", prototypes=S))
-    assert "'007.bird' and '004.bird' have the same description" in found["warnings"][-1]
+    assert "'007.bird' and '004.bird' have the same description" in found["warnings"][0]
 
 
 def test_attributes_that_do_not_differ_are_pointed_out(tmp_path):
@@ -213,7 +248,9 @@ def test_the_command_itself_ends_with_2(run, tmp_path):
 
 @pytest.mark.parametrize(("split_dir", "expected"), [("CUB", PROPOSED), ("standard_split/CUB", STANDARD)])
 def test_the_papers_rows(real_data, split_dir, expected):
-    data = load(real_data / "xlsa17/CUB", features="res50", split_dir=real_data / "xlsa17" / split_dir)
+    data = load_dataset(
+        real_data / "xlsa17/CUB", features="res50", split_dir=real_data / "xlsa17" / split_dir
+    )
     for rule in ("paper", real_data / "paper_splits/CUB.csv"):
         found = rows_of(make_split(data, rule=rule))
         assert rows(found) == expected

@@ -11,9 +11,11 @@ from click.testing import CliRunner
 
 import small_data as small
 from unseen import ESZSL, LinearSV
+from unseen._core.labels import label_positions, look_alikes
+from unseen._core.prototypes import Prototypes, align
 from unseen.cli import main
-from unseen.datasets import load
-from unseen.datasets.prototypes import Prototypes, align, read_prototypes
+from unseen.datasets import load_dataset
+from unseen.datasets.prototypes import read_prototypes
 from unseen.datasets.splits import make_split
 from unseen.errors import UnseenError
 
@@ -40,7 +42,7 @@ def save(path: Path, **changes: np.ndarray | None) -> Path:
 
 def refusal(*arguments: object, **options: object) -> str:
     with pytest.raises(UnseenError) as caught:
-        load(*arguments, **options)
+        load_dataset(*arguments, **options)
     return str(caught.value)
 
 
@@ -105,9 +107,8 @@ def test_a_name_that_is_listed_twice_is_named_before_one_that_is_missing(tmp_pat
     twice[1] = "cat"  # bear is missing now
     assert "Class 'cat' is listed twice" in refusal(save(tmp_path / "a.npz", class_names=twice))
     data = save(tmp_path / "b.npz", prototypes=None)
-    assert "Class 'cat' is described twice" in refusal(
-        data, prototypes=table(tmp_path / "p.csv", names=twice)
-    )
+    message = refusal(data, prototypes=table(tmp_path / "p.csv", names=twice))
+    assert "p.csv, line 4, column 'class' describes class 'cat' twice" in message
 
 
 def write_folder(folder: Path, labels: str) -> Path:
@@ -124,7 +125,7 @@ def test_labels_without_header_are_named(tmp_path):
     message = refusal(write_folder(tmp_path / "a", "\n".join(rows)))
     assert "labels.csv has no header: its first line '0.jpg,antelope' is a label" in message
     complete = write_folder(tmp_path / "b", "\n".join(["file,class", *rows]))
-    assert len(load(complete).y) == 60
+    assert len(load_dataset(complete).y) == 60
     short = write_folder(tmp_path / "c", "\n".join(["file,class", *rows[1:]]))
     assert "60 rows of features but 59 labels" in refusal(short)
 
@@ -143,7 +144,7 @@ def test_arrays_of_another_name_are_named_beside_what_is_missing(tmp_path):
 
 def test_a_misspelled_key_is_pointed_out(tmp_path):
     path = save(tmp_path / "a.npz", unseen_class=NAMES[:2], owner=np.array("me"))
-    notes = load(path).notes
+    notes = load_dataset(path).notes
     assert notes == (
         "the file also holds 'unseen_class', which is not used. Did you mean 'unseen_classes'?",
         "the file also holds 'owner', which is not used.",
@@ -168,8 +169,34 @@ def test_classes_that_are_called_by_numbers_are_found_by_name(tmp_path):
     y = np.repeat(np.arange(6), 10) + 1
     data = save(tmp_path / "a.npz", y=y, class_names=None, prototypes=None)
     names = ["3", "1", "2", "6", "5", "4"]
-    found = load(data, prototypes=table(tmp_path / "p.csv", names=names))
+    found = load_dataset(data, prototypes=table(tmp_path / "p.csv", names=names))
     assert [found.class_names[c] for c in found.y] == y.astype(str).tolist()
+
+
+def test_an_integer_is_a_position_in_class_names(tmp_path):
+    """Whatever the order of the table; without class_names it is the name of a class."""
+    y = np.repeat(np.arange(6), 10)
+    shuffled = table(tmp_path / "p.csv", names=NAMES[::-1])
+    data = load_dataset(save(tmp_path / "a.npz", y=y, prototypes=None), prototypes=shuffled)
+    assert [data.class_names[c] for c in data.y] == NAMES[y].tolist()
+    message = refusal(save(tmp_path / "b.npz", y=y, class_names=None, prototypes=None), prototypes=shuffled)
+    assert "y holds numbers such as 0, but the classes have names such as 'fox'" in message
+    assert "Save class_names" in message
+
+
+def test_names_that_look_alike_are_suggested():
+    known = ["Apricot", "7", "012.red_apple", "mango"]
+    found = look_alikes(["APRICOT", "007", "7.0", "Red  apple", "mangos"], known)
+    assert found == {"APRICOT": "Apricot", "007": "7", "7.0": "7", "Red  apple": "012.red_apple"}
+    with pytest.raises(UnseenError, match=r"2 look alike: APRICOT ~ Apricot, 007 ~ 7\..* The others: kiwi"):
+        label_positions(["APRICOT", "007", "kiwi", "mango"], known)
+
+
+def test_an_empty_label_is_named_by_its_line(tmp_path):
+    rows = [f"{i}.jpg,{name}" for i, name in enumerate(animals()["y"])]
+    rows[4] = "4.jpg, "
+    message = refusal(write_folder(tmp_path / "a", "\n".join(["file,class", *rows])))
+    assert "labels.csv, line 6, column 'class' is empty" in message
 
 
 def test_a_misspelled_attribute_suggests_the_one_that_is_left():
@@ -188,7 +215,7 @@ def test_a_misspelled_attribute_suggests_the_one_that_is_left():
 def test_a_mapping_describes_classes(tmp_path):
     content = animals()
     rows = {name: row.tolist() for name, row in zip(NAMES[::-1], content["prototypes"][::-1])}
-    found = load(save(tmp_path / "a.npz", prototypes=None), prototypes=rows)
+    found = load_dataset(save(tmp_path / "a.npz", prototypes=None), prototypes=rows)
     np.testing.assert_array_equal(found.prototypes[found.y], content["prototypes"][np.repeat(range(6), 10)])
     model = ESZSL(rows).fit(content["X"], content["y"])
     other = ESZSL(content["prototypes"]).fit(content["X"], np.repeat(range(6), 10))
@@ -211,7 +238,7 @@ def test_prototypes_that_are_not_numbers_are_refused(tmp_path):
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_unseen_class_or_none_is_enough(tmp_path, count):
     """To fit; a comparison of methods needs at least one."""
-    data = load(save(tmp_path / "a.npz", unseen_classes=NAMES[:count]))
+    data = load_dataset(save(tmp_path / "a.npz", unseen_classes=NAMES[:count]))
     assert data.unseen.sum() == count
     if count:
         split = make_split(data)
@@ -226,7 +253,7 @@ def test_one_unseen_class_or_none_is_enough(tmp_path, count):
 
 def test_attribute_names_come_from_the_file(tmp_path):
     path = save(tmp_path / "a.npz", attribute_names=np.array(["red", "big", "loud"]))
-    assert load(path).attribute_names == ("red", "big", "loud")
+    assert load_dataset(path).attribute_names == ("red", "big", "loud")
 
 
 @pytest.mark.parametrize("form", ["numbers", "mask"])
@@ -237,7 +264,7 @@ def test_folds_come_from_the_file(tmp_path, form, by_table):
     folds = numbers if form == "numbers" else np.stack([numbers == 0, numbers == 1])
     path = save(tmp_path / "a.npz", folds=folds, unseen_classes=NAMES[:1])
     options = {"prototypes": table(tmp_path / "p.csv", names=NAMES[::-1])} if by_table else {}
-    data = load(path, **options)
+    data = load_dataset(path, **options)
     names = [[{data.class_names[c] for c in part} for part in fold] for fold in data.class_folds]
     assert names == [
         [{"deer", "emu", "fox"}, {"bear", "cat"}],
@@ -262,8 +289,8 @@ def test_folds_that_make_no_sense(tmp_path, folds, message):
 @pytest.mark.parametrize("name", ["digits", "letters", "xlsa17"])
 def test_other_unseen_classes_for_any_data(tmp_path, name):
     source = small.write_xlsa17(tmp_path / "B") if name == "xlsa17" else name
-    chosen = [load(source).class_names[c] for c in (0, 2)]
-    data = load(source, unseen_classes=chosen)
+    chosen = [load_dataset(source).class_names[c] for c in (0, 2)]
+    data = load_dataset(source, unseen_classes=chosen)
     assert [data.class_names[c] for c in np.flatnonzero(data.unseen)] == chosen
     split = make_split(data)
     assert set(data.y[split.test_unseen]) == {0, 2} and len(split.test_seen)
@@ -279,7 +306,7 @@ def test_groups_of_ones_own_are_on_one_side(tmp_path):
     rng = np.random.default_rng(0)
     content = animals()
     videos = np.array([f"video {k}" for k in rng.integers(40, size=len(content["y"]))])
-    data = load(save(tmp_path / "animals.npz", groups=videos), unseen_classes=["emu", "fox"])
+    data = load_dataset(save(tmp_path / "animals.npz", groups=videos), unseen_classes=["emu", "fox"])
     split = make_split(data)
     assert len(split.test_seen) and not set(videos[split.train]) & set(videos[split.test_seen])
     for fold in split.folds:

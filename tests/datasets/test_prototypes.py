@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +14,9 @@ from onnx import TensorProto, helper
 
 from onnx_models import WORDS, token_encoder, write_model, write_tokenizer
 from unseen import LinearSV
-from unseen.datasets import load
-from unseen.datasets.prototypes import Prototypes, combine, read_sources
+from unseen._core.prototypes import Prototypes, combine
+from unseen.datasets import load_dataset
+from unseen.datasets.prototypes import read_sources
 from unseen.encoders.text import TextEncoder
 from unseen.errors import UnseenError
 
@@ -121,7 +124,7 @@ def test_one_attribute_is_not_taken_for_words(tmp_path):
 
 def test_data_sets_take_a_table_in_memory(tmp_path):
     np.savez(tmp_path / "d.npz", X=np.ones((4, 2)), y=np.array(["tit", "owl", "owl", "jay"]))
-    data = load(tmp_path / "d.npz", prototypes=table(1, ["jay", "owl", "tit", "wren", "rook"]))
+    data = load_dataset(tmp_path / "d.npz", prototypes=table(1, ["jay", "owl", "tit", "wren", "rook"]))
     assert [data.class_names[i] for i in data.y] == ["tit", "owl", "owl", "jay"]
     assert data.attribute_names == ("1.0", "1.1", "1.2") and data.files == (tmp_path / "d.npz",)
 
@@ -180,3 +183,50 @@ def test_tokenizer_may_lie_elsewhere(tmp_path):
     assert json.loads((tmp_path / "other" / "tokenizer.json").read_text())["model"]["vocab"] == WORDS
     encoder = TextEncoder(token_encoder(tmp_path), tokenizer=tmp_path / "other" / "tokenizer.json")
     np.testing.assert_allclose(encoder(["brown brown"]), [[0, 1]])
+
+
+# ---- tables in memory ------------------------------------------------------------------------------------
+
+BIRDS = pd.DataFrame({"bird": ["jay", "owl", "kea"], "blue": [0.9, 0.1, 0.4], "big": [0.2, 0.8, 0.7]})
+SAMPLES = np.random.default_rng(0).normal(size=(6, 4)), np.array(["jay", "owl"] * 3)
+
+
+@pytest.mark.parametrize("frame", [BIRDS.set_index("bird"), BIRDS, pl.DataFrame(BIRDS.to_dict("list"))])
+def test_a_frame_names_its_classes_in_the_index_or_first(frame, tmp_path):
+    expected = LinearSV({row[0]: row[1:] for row in BIRDS.itertuples(index=False)}).fit(*SAMPLES)
+    model = LinearSV(frame).fit(*SAMPLES)
+    assert model.classes_.tolist() == ["jay", "owl", "kea"]
+    assert model.attribute_names_.tolist() == ["blue", "big"]
+    np.testing.assert_allclose(model.coef_, expected.coef_)
+    np.savez(tmp_path / "x.npz", X=SAMPLES[0], y=SAMPLES[1])
+    data = load_dataset(tmp_path / "x.npz", prototypes=frame)
+    assert data.class_names == ("jay", "owl", "kea") and data.attribute_names == ("blue", "big")
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (BIRDS.assign(big=[0.2, "huge", 0.7]), "attribute 'big' of class 'owl' is 'huge', expected a number"),
+        (BIRDS.set_index("bird").assign(big=[0.2, np.nan, 0.7]), "attribute 'big' of class 'owl' is nan"),
+        ({"jay": [0.0, 1.0], "owl": [0.0, np.inf]}, "attribute number 1 of class 'owl' is inf"),
+        ({"jay": {"big": 1.0}, "owl": {"big": "very"}}, "attribute 'big' of class 'owl' is 'very'"),
+        ([[1.0, 2.0], [3.0, np.nan]], r"prototypes\[1, 1\] is nan, expected a finite number"),
+    ],
+)
+def test_a_wrong_cell_of_a_frame_is_named(frame, message):
+    with pytest.raises(UnseenError, match=message):
+        LinearSV(frame).fit(*SAMPLES)
+
+
+def test_files_of_classes_say_where_they_are_wrong(tmp_path):
+    def message(*content: str) -> str:
+        (tmp_path / "p.csv").write_text("\n".join(content))
+        with pytest.raises(UnseenError) as caught:
+            read_sources([tmp_path / "p.csv"])
+        return str(caught.value)
+
+    assert "line 4, column 'red' is empty, expected a number" in message("class,red", "a,1", "", "b,", "c,2")
+    assert "line 3, column 'class' is empty" in message("class,red", "a,1", ",2")
+    assert "Move the column 'bird' to the front" in message("id,bird,red", "1,jay,3", "2,owl,4")
+    with pytest.raises(UnseenError, match=r"There is no file .*nothere.csv, expected a table"):
+        read_sources([tmp_path / "nothere.csv"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import oracle
 import small_data as small
-from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets._seen_test import _cell_counts, draw, share_of
 from unseen.datasets.splits import (
     Fold,
@@ -80,7 +80,7 @@ def test_cv_positions_name_the_same_samples(counts, seed):
 
 
 def test_a_seed_repeats_and_another_differs():
-    data = load("digits")
+    data = load_dataset("digits")
     first, again, other = (make_split(data, random_state=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.test_seen, again.test_seen)
     np.testing.assert_array_equal(first.folds[1].seen_val, again.folds[1].seen_val)
@@ -263,7 +263,7 @@ def test_impossible_options_are_refused(options):
 def test_a_description_cannot_be_split(tmp_path):
     folder = small.write_xlsa17(tmp_path / "B")
     with pytest.raises(UnseenError, match=r"is missing. Download"):
-        make_split(load(folder, features="none", require_features=False))
+        make_split(load_dataset(folder, features="none", require_features=False))
 
 
 # ---- a given assignment ----------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def write_assignment(path, order=None, y=None, drop=0):
 
 
 def test_an_assignment_is_matched_by_name_and_leaks_nothing(tmp_path):
-    data = load(small.write_xlsa17(tmp_path / "B"))
+    data = load_dataset(small.write_xlsa17(tmp_path / "B"))
     columns = write_assignment(tmp_path / "a.csv", order=np.random.default_rng(0).permutation(len(data.y)))
     split = make_split(data, rule=tmp_path / "a.csv")
     assert len(split.folds) == 2  # the column of the other unseen classes is left alone
@@ -305,7 +305,7 @@ def test_an_assignment_is_matched_by_name_and_leaks_nothing(tmp_path):
 
 
 def test_an_assignment_without_names_is_matched_in_order(tmp_path):
-    data = load(small.write_npz(tmp_path / "own.npz"))
+    data = load_dataset(small.write_npz(tmp_path / "own.npz"))
     write_assignment(tmp_path / "a.csv")
     assert len(make_split(data, rule=tmp_path / "a.csv").folds) == 2
     write_assignment(tmp_path / "short.csv", drop=1)
@@ -314,7 +314,7 @@ def test_an_assignment_without_names_is_matched_in_order(tmp_path):
 
 
 def test_an_assignment_must_fit_the_data(tmp_path):
-    data = load(small.write_xlsa17(tmp_path / "B"))
+    data = load_dataset(small.write_xlsa17(tmp_path / "B"))
     write_assignment(tmp_path / "short.csv", drop=1)
     with pytest.raises(UnseenError, match=r"does not assign sample '0.jpg' \(1 missing\)"):
         make_split(data, rule=tmp_path / "short.csv")

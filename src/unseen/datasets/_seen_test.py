@@ -11,17 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.labels import LabelArray
-from unseen.datasets.dataset import Indices
 from unseen.errors import UnseenError
 
 ClassFold = tuple[ArrayLike, ArrayLike]  # train classes, validation classes
 
 
 def draw_test_seen(
-    pool: Indices, y: Indices, class_folds: Sequence[ClassFold], share: float, rng: np.random.Generator
-) -> Indices:
+    pool: IndexArray, y: IndexArray, class_folds: Sequence[ClassFold], share: float, rng: np.random.Generator
+) -> IndexArray:
     """Return a seen test set with floor(share * n) of the n samples in each fold's train and val classes.
 
     A *cell* is a group of classes that are on the same side in every fold. The integer program says how many
@@ -30,18 +29,20 @@ def draw_test_seen(
     groups = np.array([np.isin(y[pool], classes) for fold in class_folds for classes in fold])
     kinds, cell = np.unique(groups, axis=1, return_inverse=True)  # (groups, cells), (samples,)
     cell = cell.ravel()
-    most = [len(index) - len(np.unique(y[index])) for index in _members(pool, cell)]
+    most = [len(index) - len(np.unique(y[index])) for index in _cell_members(pool, cell)]
     sizes = np.bincount(cell)
     counts = _cell_counts(kinds.astype(float), sizes, share_of(kinds @ sizes, share), share, np.array(most))
-    drawn = [draw(index, y, size, rng) for index, size in zip(_members(pool, cell), counts)]
+    drawn = [draw(index, y, size, rng) for index, size in zip(_cell_members(pool, cell), counts)]
     return np.sort(np.concatenate(drawn))
 
 
-def _members(pool: Indices, cell: Indices) -> list[Indices]:
+def _cell_members(pool: IndexArray, cell: IndexArray) -> list[IndexArray]:
     return [pool[cell == number] for number in range(cell.max() + 1)]
 
 
-def _cell_counts(kinds: FloatArray, sizes: Indices, targets: Indices, share: float, most: Indices) -> Indices:
+def _cell_counts(
+    kinds: FloatArray, sizes: IndexArray, targets: IndexArray, share: float, most: IndexArray
+) -> IndexArray:
     """Return integers k near share * sizes whose sums over the groups, kinds @ k, are the targets.
 
     If there are no such integers, the sums miss the targets by as little as possible: minimize
@@ -72,7 +73,7 @@ def _cell_counts(kinds: FloatArray, sizes: Indices, targets: Indices, share: flo
     return np.asarray(np.rint(solved.x[:n_cells]), dtype=np.intp)
 
 
-def share_of(n: ArrayLike, share: float) -> Indices:
+def share_of(n: ArrayLike, share: float) -> IndexArray:
     """Return floor(share * n), safe from rounding errors: 0.29 of 100 is 29.
 
     >>> int(share_of(100, 0.29))
@@ -83,7 +84,7 @@ def share_of(n: ArrayLike, share: float) -> Indices:
     return np.asarray(np.floor(np.asarray(n) * share + 1e-9), dtype=np.intp)
 
 
-def draw(group: Indices, y: LabelArray, size: int, rng: np.random.Generator) -> Indices:
+def draw(group: IndexArray, y: LabelArray, size: int, rng: np.random.Generator) -> IndexArray:
     """Return ``size`` samples of the group at random, but never the last one of a class."""
     shuffled = rng.permutation(group)
     _, first = np.unique(y[shuffled], return_index=True)
@@ -91,8 +92,8 @@ def draw(group: Indices, y: LabelArray, size: int, rng: np.random.Generator) -> 
 
 
 def draw_groups(
-    members: Indices, y: LabelArray, groups: Indices, size: int, rng: np.random.Generator
-) -> Indices:
+    members: IndexArray, y: LabelArray, groups: IndexArray, size: int, rng: np.random.Generator
+) -> IndexArray:
     """Return at most ``size`` samples, whole groups at random, but never the last sample of a class.
 
     >>> y, groups = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2])

@@ -8,19 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._core.blocks import BLOCK, FloatArray, row_blocks
+from unseen._core.blocks import BLOCK, FloatArray, IndexArray, row_blocks
+from unseen._core.checks import Check
+from unseen._core.files import file_sha256
 from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import LONGEST
 from unseen._core.rows import Rows, release_pages
 from unseen.errors import UnseenError
 
-Indices = NDArray[np.intp]
-ClassFolds = tuple[tuple[Indices, Indices], ...]
+if TYPE_CHECKING:
+    from unseen.datasets.checks import DataCheck
+
+ClassFolds = tuple[tuple[IndexArray, IndexArray], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,7 @@ class ZeroShotDataset:
     class_names : tuple of str
     unseen : ndarray of bool, shape (n_classes,)
         The classes without training samples.
-    attribute_names : tuple of str, optional
+    attribute_names, feature_names : tuple of str, optional
     trainval, test_seen, test_unseen : ndarray of intp, optional
         The official split, as sample indices.
     class_folds : tuple of (train classes, validation classes), optional
@@ -63,8 +67,8 @@ class ZeroShotDataset:
 
     Examples
     --------
-    >>> from unseen.datasets import load
-    >>> letters = load("letters")
+    >>> from unseen.datasets import load_dataset
+    >>> letters = load_dataset("letters")
     >>> letters.X.shape, letters.prototypes.shape
     ((3276, 256), (26, 16))
     >>> [name for name, unseen in zip(letters.class_names, letters.unseen) if unseen]
@@ -78,12 +82,13 @@ class ZeroShotDataset:
     class_names: tuple[str, ...]
     unseen: NDArray[np.bool_]
     attribute_names: tuple[str, ...] | None = None
-    trainval: Indices | None = None
-    test_seen: Indices | None = None
-    test_unseen: Indices | None = None
+    feature_names: tuple[str, ...] | None = None
+    trainval: IndexArray | None = None
+    test_seen: IndexArray | None = None
+    test_unseen: IndexArray | None = None
     class_folds: ClassFolds | None = None
     sample_names: NDArray[np.str_] | None = None
-    groups: Indices | None = None
+    groups: IndexArray | None = None
     files: tuple[Path, ...] = ()
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -108,13 +113,35 @@ class ZeroShotDataset:
         """Number of samples; from the split if features and labels are missing."""
         if self.y is not None:
             return len(self.y)
+        if self.sample_names is not None:
+            return len(self.sample_names)
         parts = [part for part in (self.trainval, self.test_seen, self.test_unseen) if part is not None]
         return 1 + max((int(part.max()) for part in parts if len(part)), default=-1)
+
+    def checks(self, *, ignore: Iterable[str] = (), more: Iterable[DataCheck] = ()) -> list[Check]:
+        """Return what usually causes trouble later, each with a code, what it means and what to do.
+
+        Parameters
+        ----------
+        ignore : iterable of str
+            Codes to leave out, such as ``"U003"``.
+        more : iterable of callables
+            Checks of your own: each takes the data set and yields ``Check`` objects.
+
+        Examples
+        --------
+        >>> from unseen.datasets import load_dataset
+        >>> [check.code for check in load_dataset("digits").checks()]
+        ['U007']
+        """
+        from unseen.datasets.checks import check_dataset
+
+        return check_dataset(self, ignore=ignore, more=more)
 
     @cached_property
     def checksums(self) -> dict[str, str]:
         """The sha256 of every file it was read from."""
-        return {str(path): _file_sha256(path) for path in self.files}
+        return {str(path): file_sha256(path) for path in self.files}
 
     @cached_property
     def checksum(self) -> str:
@@ -123,6 +150,9 @@ class ZeroShotDataset:
         for part in (*self._content(), self.prototypes, self.unseen, *self._split_arrays()):
             digest.update(np.ascontiguousarray(part).data)
         digest.update("\0".join(self.class_names).encode())
+        if self.feature_names is not None:  # of one table, other columns may be taken
+            digest.update("\0".join(self.feature_names).encode())
+            digest.update(np.ascontiguousarray(self.y).data)
         return digest.hexdigest()[:16]
 
     def _content(self) -> Iterable[NDArray[Any]]:
@@ -144,8 +174,8 @@ def hold_out(data: ZeroShotDataset, unseen_classes: Sequence[str]) -> ZeroShotDa
 
     Groups that were for the seen test stay there, with their samples of the classes that are seen now.
 
-    >>> from unseen.datasets import load
-    >>> digits = hold_out(load("digits"), ["1", "7"])
+    >>> from unseen.datasets import load_dataset
+    >>> digits = hold_out(load_dataset("digits"), ["1", "7"])
     >>> [name for name, unseen in zip(digits.class_names, digits.unseen) if unseen]
     ['1', '7']
     """
@@ -180,7 +210,7 @@ def as_features(X: NDArray[Any]) -> FloatArray:
 
 
 def check_finite(X: FloatArray | Rows) -> None:
-    """Refuse NaN and infinity; the message counts them and locates the first."""
+    """Reject NaN and infinity; the message counts them and locates the first."""
     bad, first, start = 0, "", 0
     parts = X.parts if isinstance(X, Rows) else [X]
     for array, block in ((part, block) for part in parts for block in row_blocks(len(part), BLOCK)):
@@ -221,7 +251,7 @@ def _check_classes(data: ZeroShotDataset) -> None:
 
 
 def check_class_names(names: Sequence[str]) -> None:
-    """Refuse names that are overlong or not unique."""
+    """Reject names that are overlong or not unique."""
     longest = max(map(len, names), default=0)
     if longest > LONGEST:
         raise UnseenError(f"A class name has {longest} letters, expected at most {LONGEST}.")
@@ -270,7 +300,7 @@ def _check_split(data: ZeroShotDataset) -> None:
         owner[index] = part
 
 
-def _check_part(data: ZeroShotDataset, part: str, index: Indices, of_unseen: bool) -> None:
+def _check_part(data: ZeroShotDataset, part: str, index: IndexArray, of_unseen: bool) -> None:
     if len(index) and not 0 <= index.min() <= index.max() < data.n_samples:
         wrong = index[(index < 0) | (index >= data.n_samples)][0]
         raise UnseenError(f"{part} names sample {wrong}, but there are {data.n_samples} samples.")
@@ -298,8 +328,3 @@ def _check_class_folds(data: ZeroShotDataset) -> None:
                 raise UnseenError(
                     f"Validation fold {number} uses class {data.class_names[wrong[0]]!r}, which {what}."
                 )
-
-
-def _file_sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,7 +21,7 @@ DISPLAY = {
     "8": "abcdefg",
     "9": "abcdfg",
 }
-SEGMENTS = {
+BARS = {
     "a": "top",
     "b": "upper right",
     "c": "lower right",
@@ -43,7 +43,7 @@ def load_digits() -> ZeroShotDataset:
     from sklearn import datasets
 
     X, y = datasets.load_digits(return_X_y=True)
-    segments = [[float(letter in lit) for letter in SEGMENTS] for lit in DISPLAY.values()]
+    segments = [[float(letter in lit) for letter in BARS] for lit in DISPLAY.values()]
     y = y.astype(np.intp)
     unseen = class_mask(UNSEEN, len(DISPLAY))
     return ZeroShotDataset(
@@ -53,7 +53,7 @@ def load_digits() -> ZeroShotDataset:
         prototypes=np.array(segments),
         class_names=tuple(DISPLAY),
         unseen=unseen,
-        attribute_names=tuple(SEGMENTS.values()),
+        attribute_names=tuple(BARS.values()),
         test_unseen=np.flatnonzero(unseen[y]),
         class_folds=_balanced_folds(np.flatnonzero(~unseen)),
     )

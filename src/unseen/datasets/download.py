@@ -2,66 +2,38 @@
 
 from __future__ import annotations
 
-import json
+import filecmp
 import os
 import shutil
-import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 from unseen._core.files import atomic_path
 from unseen._core.progress import progress
 from unseen.errors import UnseenError, did_you_mean, need_extra, one_line
 
-Say = Callable[[str], None]
+ARCHIVE = "xlsa17"  # one folder per data set; its authors publish no checksum
+URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
+DATASETS = ("CUB", "AWA2", "SUN", "APY", "AWA1")
 ATTEMPTS = 5  # how often a broken connection is resumed
-_CHUNK = 2**20
 _TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Archive:
-    """A zip file on the web with one folder per data set.
-
-    ``sha256`` is None where the authors publish no checksum: then the length, the CRC-32 of every unpacked
-    file and the checksum of an earlier download are compared.
-    """
-
-    url: str
-    parts: tuple[str, ...]
-    sha256: str | None = None
-
-
-ARCHIVES: Mapping[str, Archive] = {
-    "xlsa17": Archive(
-        "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip", ("CUB", "AWA2", "SUN", "APY", "AWA1")
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What was downloaded: stored beside the data."""
-
-    url: str
-    sha256: str
-    size: int
-
-
-@dataclass
 class Download:
-    """What a download did: where the data sets are, and which files were written."""
+    """What a download did: where the data sets are, the archive and its checksum, and what was written."""
 
     folder: Path
     archive: Path
-    receipt: Receipt
+    sha256: str
     parts: tuple[str, ...]
-    written: list[Path] = field(default_factory=list)
+    written: tuple[Path, ...]
 
 
 # ---- where data is ---------------------------------------------------------------------------------
@@ -69,9 +41,8 @@ class Download:
 
 def data_home() -> Path:
     """Return the folder of downloaded data: ``$UNSEEN_DATA``, or else the user's cache."""
-    if given := os.environ.get("UNSEEN_DATA"):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "unseen"
+    given = os.environ.get("UNSEEN_DATA")
+    return Path(given or _load_pooch().os_cache("unseen"))
 
 
 def find_downloaded(name: str) -> Path | None:
@@ -79,27 +50,22 @@ def find_downloaded(name: str) -> Path | None:
 
     A known data set that is not there is an error that names the command.
     """
-    for archive, known in ARCHIVES.items():
-        for part in known.parts:
-            if name.upper() == part:
-                folder = data_home() / archive / part
-                if folder.is_dir():
-                    return folder
-                raise UnseenError(
-                    f"{part} is not in {data_home() / archive}. Download it with: "
-                    f"{download_command(part, archive)}"
-                )
-    return None
+    part = name.upper()
+    if part not in DATASETS:
+        return None
+    home = data_home() / ARCHIVE
+    if not (home / part).is_dir():
+        raise UnseenError(f"{part} is not in {home}. Download it with: {download_command(part)}")
+    return home / part
 
 
-def download_command(name: str, archive: str = "xlsa17") -> str:
+def download_command(name: str) -> str:
     """Return the command that downloads a data set, or all of the archive for a name that is not known.
 
     >>> download_command("CUB"), download_command("birds")
     ('unseen download xlsa17 CUB', 'unseen download xlsa17')
     """
-    known = f" {name}" if name in ARCHIVES[archive].parts else ""
-    return f"unseen download {archive}{known}"
+    return f"unseen download {ARCHIVE} {name if name in DATASETS else ''}".strip()
 
 
 # ---- downloading -----------------------------------------------------------------------------------
@@ -137,44 +103,31 @@ def download(
     say : callable, optional
         Gets a line for the user, such as the size, before the download starts.
     """
-    known = _find_archive(name)
-    chosen = _choose_parts(known, parts)
+    _check_name(name, (ARCHIVE,), "archive")
+    for part in parts:
+        _check_name(part.upper(), DATASETS, "data set")
+    chosen = tuple(dict.fromkeys(part.upper() for part in parts)) or DATASETS
     home = Path(folder) if folder is not None else data_home()
     (home / name).mkdir(parents=True, exist_ok=True)
     file = home / f"{name}.zip"
-    receipt = _fetch(file, tuple(mirrors) or (known.url,), sha256 or known.sha256, quiet, say)
-    _check_receipt(home / name / "download.json", receipt, force)
-    result = Download(home / name, file, receipt, chosen)
-    with _opened(file) as archive:
-        _check_names(archive, file)
-        members = {part: _members(archive, part, file) for part in chosen}
-        _check_space(home, sum(info.file_size for found in members.values() for info in found))
-        for part, found in members.items():
-            result.written += _unpack(archive, found, home / name / part, force, quiet)
-    with atomic_path(home / name / "download.json") as path:
-        path.write_text(json.dumps(asdict(receipt), indent=2) + "\n")
-    return result
+    found = _fetch(file, tuple(mirrors) or (URL,), sha256, quiet, say)
+    try:
+        written = _unpack(file, chosen, home / name, force)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        raise UnseenError(
+            f"{file} is not a whole zip file ({one_line(error)}). Delete it and run the same command again."
+        ) from error
+    return Download(home / name, file, found, chosen, written)
 
 
-def _find_archive(name: str) -> Archive:
-    if name not in ARCHIVES:
-        near = did_you_mean(name, ARCHIVES)
-        raise UnseenError(f"There is no archive {name!r}, only {', '.join(ARCHIVES)}.{near}")
-    return ARCHIVES[name]
+def _check_name(name: str, known: Sequence[str], what: str) -> None:
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise UnseenError(f"There is no {what} {name!r}, expected {', '.join(known)}.{near}")
 
 
-def _choose_parts(archive: Archive, parts: Sequence[str]) -> tuple[str, ...]:
-    for part in parts:
-        if part.upper() not in archive.parts:
-            near = did_you_mean(part.upper(), archive.parts)
-            raise UnseenError(
-                f"Got the data set {part!r}, but expected one of {', '.join(archive.parts)}.{near}"
-            )
-    return tuple(dict.fromkeys(part.upper() for part in parts)) or archive.parts
-
-
-def _fetch(file: Path, urls: Sequence[str], sha256: str | None, quiet: bool, say: Say) -> Receipt:
-    """Return the receipt of an archive, downloaded from the first URL that serves it whole."""
+def _fetch(file: Path, urls: Sequence[str], sha256: str | None, quiet: bool, say: Say) -> str:
+    """Download the file from the first URL that works, unless it is there, and return its checksum."""
     pooch = _load_pooch()
     pooch.get_logger().setLevel("WARNING")
     failures: list[str] = []
@@ -192,21 +145,42 @@ def _fetch(file: Path, urls: Sequence[str], sha256: str | None, quiet: bool, say
                 "mirror, or run the same command again."
             ) from error
         else:
-            return Receipt(url, pooch.file_hash(str(file)), file.stat().st_size)
+            return str(pooch.file_hash(str(file)))
     raise UnseenError(" ".join(failures))
 
 
-def _check_receipt(path: Path, receipt: Receipt, force: bool) -> None:
-    """Refuse an archive that differs from the one that was downloaded before."""
-    try:
-        before = json.loads(path.read_text())["sha256"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if before != receipt.sha256 and not force:
-        raise UnseenError(
-            f"{receipt.url} has the checksum {receipt.sha256}, but an earlier download had {before}. "
-            "If that is expected, add --force."
-        )
+def _unpack(file: Path, parts: Sequence[str], folder: Path, force: bool) -> tuple[Path, ...]:
+    """Unpack the files of data sets, and return those that were not there; each appears whole."""
+    with zipfile.ZipFile(file) as archive:
+        members = [info for part in parts for info in _files_of(archive, part)]
+    _check_space(folder, sum(info.file_size for info in members))
+    written = []
+    with TemporaryDirectory(prefix=".unpacking-", dir=folder) as temporary:
+        unzip = _load_pooch().Unzip([info.filename for info in members], temporary)
+        for source in map(Path, unzip(str(file), "download", None)):
+            target = folder / source.parent.name / source.name
+            if target.exists() and filecmp.cmp(source, target, shallow=False):
+                continue
+            if target.exists() and not force:
+                raise UnseenError(
+                    f"{target} exists and differs from the archive's. Move it away, or add --force."
+                )
+            target.parent.mkdir(exist_ok=True)
+            os.replace(source, target)
+            written.append(target)
+    return tuple(written)
+
+
+def _files_of(archive: zipfile.ZipFile, part: str) -> list[zipfile.ZipInfo]:
+    """Return the files of a data set: those directly in a folder of its name."""
+    files = [(info, PurePosixPath(info.filename)) for info in archive.infolist() if not info.is_dir()]
+    found = [info for info, path in files if path.parent.name == part and "__MACOSX" not in path.parts]
+    if not found:
+        raise UnseenError(f"{archive.filename} holds no folder {part}.")
+    return found
+
+
+# ---- a broken connection ---------------------------------------------------------------------------
 
 
 def _first_cause(error: Exception) -> str:
@@ -270,7 +244,7 @@ class _Resuming:
                 tag_file.write_text(
                     response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
                 )
-            self._write(lambda: response.raw.read1(_CHUNK), arrived, total)
+            self._write(lambda: response.raw.read1(2**20), arrived, total)
         if total is not None and self.part.stat().st_size != total:
             raise requests.ConnectionError(f"{self.part.stat().st_size} of {total} bytes arrived")
 
@@ -301,8 +275,8 @@ def _check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise UnseenError(
-            f"{folder} has {free / 1e9:.1f} GB left, but {needed / 1e9:.1f} GB are needed. Make room, or "
-            "choose another folder."
+            f"{folder} has {free / 1e9:.1f} GB left, but {needed / 1e9:.1f} GB are needed. Free disk "
+            "space, or choose another folder."
         )
 
 
@@ -313,85 +287,3 @@ def _load_pooch() -> ModuleType:
         raise need_extra("pooch", "download", "Downloading data") from None
     module: ModuleType = pooch
     return module
-
-
-# ---- unpacking -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            yield archive
-    except UnseenError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
-        raise UnseenError(
-            f"{file} is not a whole zip file ({one_line(error)}). Delete it and run the same command again."
-        ) from error
-
-
-def _check_names(archive: zipfile.ZipFile, file: Path) -> None:
-    """Refuse an archive that tries to leave its folder; nothing of it is unpacked then."""
-    for info in archive.infolist():
-        path = PurePosixPath(info.filename.replace("\\", "/"))
-        is_link = stat.S_ISLNK(info.external_attr >> 16)
-        if path.is_absolute() or ".." in path.parts or ":" in info.filename or is_link:
-            raise UnseenError(
-                f"{file} holds {info.filename!r}, which tries to leave its folder. Nothing was unpacked; "
-                "delete the file and get it from another mirror."
-            )
-
-
-def _members(archive: zipfile.ZipFile, part: str, file: Path) -> list[zipfile.ZipInfo]:
-    """Return the files of a data set: those directly in a folder of its name."""
-    found = [
-        info
-        for info in archive.infolist()
-        if not info.is_dir()
-        and PurePosixPath(info.filename).parent.name == part
-        and PurePosixPath(info.filename).suffix in (".mat", ".txt")
-        and "__MACOSX" not in info.filename
-    ]
-    if not found:
-        raise UnseenError(f"{file} holds no folder {part} with .mat files.")
-    return found
-
-
-def _unpack(
-    archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], folder: Path, force: bool, quiet: bool
-) -> list[Path]:
-    """Write the files that are not there yet; the CRC-32 of each is checked on the way."""
-    todo = [
-        info for info in members if not _is_there(folder / PurePosixPath(info.filename).name, info, force)
-    ]
-    folder.mkdir(exist_ok=True)
-    written = []
-    megabytes = sum(info.file_size for info in todo) // 10**6
-    with progress(megabytes, f"Unpacking {folder.name}", unit="MB", quiet=quiet) as advance:
-        for info in todo:
-            target = folder / PurePosixPath(info.filename).name
-            with archive.open(info) as source, atomic_path(target) as path, open(path, "wb") as file:
-                shutil.copyfileobj(source, file, _CHUNK)  # raises BadZipFile where the CRC-32 differs
-            advance(info.file_size // 10**6, target.name)
-            written.append(target)
-    return written
-
-
-def _is_there(target: Path, info: zipfile.ZipInfo, force: bool) -> bool:
-    """Return whether the file is there and the same; another file is replaced only with ``force``."""
-    if not target.exists():
-        return False
-    if target.stat().st_size == info.file_size and _crc32(target) == info.CRC:
-        return True
-    if not force:
-        raise UnseenError(f"{target} exists and differs from the archive's. Move it away, or add --force.")
-    return False
-
-
-def _crc32(path: Path) -> int:
-    value = 0
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
-            value = zlib.crc32(chunk, value)
-    return value

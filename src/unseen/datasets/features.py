@@ -34,7 +34,7 @@ class EncoderCard(TypedDict, total=False):
 
 
 def read_encoder_card(path: str | PathLike[str]) -> EncoderCard | None:
-    """Return which encoder made the features in an ``.npz`` or a folder; None where nothing says so."""
+    """Return which encoder made the features in an ``.npz`` or a folder; None if nothing says so."""
     path = Path(path)
     if path.suffix == ".npz" and path.is_file():
         found = read_npz(path, [ENCODER_KEY]).get(ENCODER_KEY)
@@ -62,7 +62,7 @@ def encoder_array(card: EncoderCard) -> NDArray[np.str_]:
 def check_same_encoder(
     features: Mapping[str, object] | None, model: Mapping[str, object] | None, where: str
 ) -> None:
-    """Refuse features of another encoder than the model's; an unknown encoder is accepted.
+    """Reject features of another encoder than the model's; an unknown encoder is accepted.
 
     Examples
     --------

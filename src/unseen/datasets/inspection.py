@@ -1,4 +1,4 @@
-"""What a person wants to know about a data set before training: facts, warnings, and what is missing."""
+"""What a person wants to know about a data set before training: facts, checks, and what is missing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, class_sums, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, class_sums, row_blocks
+from unseen._core.checks import Check, in_lines
 from unseen._core.rows import release_pages
-from unseen.datasets.dataset import Indices, ZeroShotDataset
+from unseen.datasets.dataset import ZeroShotDataset
 from unseen.datasets.matlab import creation_date
-from unseen.datasets.splits import PARTS, Assignment, Fold, GZSLSplit, make_split
+from unseen.datasets.splits import PARTS, SPLIT_RULES, Assignment, Fold, GZSLSplit, make_split
+from unseen.errors import UnseenError
 
 # sha256 -> what the file is; the proposed split has been published in two versions
 KNOWN_FILES = {
@@ -22,8 +24,6 @@ KNOWN_FILES = {
     "359a4cab00f64fc3053845a39db3e7541f2f0c2303ce461560ca9c8900573193": "SUN, proposed split version 2.0",
     "1fb6c3c031342e1a2bd964e1633ba01b546bac9bc027d7a69d1d01562de27611": "APY, proposed split version 2.0",
 }
-FEW_CLASSES = 10  # fewer seen classes than this are few
-DIFFERENT_SCALES = 1000  # features whose sizes differ by more than this factor do not fit together
 
 
 # ---- the facts -----------------------------------------------------------------------------------------
@@ -105,16 +105,22 @@ class DataDescription:
     checksum: str | None
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    checks: tuple[Check, ...]
     missing: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values."""
         values = asdict(self) | {"splits": [fold.as_json() for fold in self.splits]}
+        values["checks"] = [check.to_json() for check in self.checks]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def describe(
-    dataset: ZeroShotDataset, rule: str = "official", published_variance: Variance | None = None
+    dataset: ZeroShotDataset,
+    rule: str = "official",
+    published_variance: Variance | None = None,
+    ignore: Iterable[str] = (),
+    notes: Iterable[str] = (),
 ) -> DataDescription:
     """Return what there is to know about a data set before training.
 
@@ -125,17 +131,22 @@ def describe(
         Where the seen test set and the folds come from, see ``make_split``.
     published_variance : Variance, optional
         What the paper prints for this data set, to stand beside ours.
+    ignore : iterable of str
+        Codes of checks to leave out.
+    notes : iterable of str
+        What else to say about the data.
 
     Examples
     --------
-    >>> from unseen.datasets import load
-    >>> letters = describe(load("letters"))
+    >>> from unseen.datasets import load_dataset
+    >>> letters = describe(load_dataset("letters"))
     >>> letters.samples, letters.seen_classes, letters.unseen_classes
     (3276, 20, 6)
     """
     X, y, S = dataset.X, dataset.y, dataset.prototypes
     complete = not dataset.missing
-    split = make_split(dataset, rule=rule, require_test=False) if complete else None
+    split, too_few = _find_split(dataset, rule) if complete else (None, [])
+    checks = dataset.checks(ignore=ignore)
     return DataDescription(
         dataset=dataset.name,
         samples=dataset.n_samples,
@@ -157,13 +168,14 @@ def describe(
         published_variance=published_variance,
         files=tuple(_files(dataset)),
         checksum=dataset.checksum if complete else None,
-        notes=dataset.notes,
-        warnings=tuple(_warnings(dataset)),
-        missing=(*dataset.missing, *_missing_classes(dataset)),
+        notes=(*dataset.notes, *_notes(dataset), *notes),
+        warnings=tuple(f"{c.message} {c.advice}" for c in checks if c.severity == "warning"),
+        checks=tuple(checks),
+        missing=(*dataset.missing, *_missing_classes(dataset), *too_few),
     )
 
 
-def class_variance(X: FloatArray, y: Indices) -> Variance:
+def class_variance(X: FloatArray, y: IndexArray) -> Variance:
     r"""Return the variance within classes, between samples of different classes, and of the class means.
 
     With the mean ``m_c`` of class c, the mean ``m`` of all samples, and P ordered pairs of samples of
@@ -240,7 +252,7 @@ def _range(blocks: Iterable[FloatArray]) -> Range | None:
     return Range(float(min(low)), float(max(high)), float(sum(total)) / sum(size))
 
 
-def _balance(y: Indices | None) -> Balance | None:
+def _balance(y: IndexArray | None) -> Balance | None:
     if y is None:
         return None
     counts = np.bincount(y)
@@ -289,88 +301,36 @@ def _unknown(path: Path) -> str:
 # ---- advice --------------------------------------------------------------------------------------------
 
 
+def _find_split(dataset: ZeroShotDataset, rule: str) -> tuple[GZSLSplit | None, list[str]]:
+    """Return the split, or why there is none: with very few classes nothing can be held out."""
+    try:
+        return make_split(dataset, rule=rule, require_test=False), []
+    except UnseenError as error:
+        if rule not in SPLIT_RULES:
+            raise
+        return None, [f"There is no split to choose parameters on: {error}"]
+
+
 def _missing_classes(dataset: ZeroShotDataset) -> list[str]:
-    """Return what more a data set needs before methods can be compared on it."""
-    if not dataset.unseen.any():
-        return [
-            "There are no unseen classes: name them in unseen_classes (--unseen A,B), or describe "
-            "classes without samples. A model can be fitted without unseen classes."
-        ]
-    if dataset.y is not None and not dataset.unseen[dataset.y].any():
-        return ["The unseen classes have no samples: enough to fit and predict, not to compare methods."]
-    return []
+    """Return what more a data set needs before it is one of zero-shot learning."""
+    if dataset.unseen.any():
+        return []
+    return [
+        "There are no unseen classes: name them in unseen_classes (--unseen A,B), or describe "
+        "classes without samples. A model can be fitted without unseen classes."
+    ]
 
 
-def _warnings(dataset: ZeroShotDataset) -> list[str]:
-    """Return a warning for everything in the data that usually causes trouble later."""
-    found = [_few_classes(dataset)]
-    if dataset.prototypes.shape[1]:
-        found += [_constant_attributes(dataset), _equal_descriptions(dataset)]
-    if dataset.X is not None:
-        found.append(_different_scales(dataset.X))
-    return [warning for warning in found if warning]
-
-
-def _few_classes(dataset: ZeroShotDataset) -> str:
-    n_seen = int(dataset.seen.sum())
-    if n_seen >= FEW_CLASSES:
-        return ""
-    return (
-        f"There are only {n_seen} seen classes. Methods learn from how classes differ, and parameters are "
-        f"chosen on held-out classes: use {FEW_CLASSES} or more, and expect wide intervals with fewer."
-    )
-
-
-def _constant_attributes(dataset: ZeroShotDataset) -> str:
-    """Name the attributes in which the seen classes do not differ."""
-    S = dataset.prototypes[dataset.seen]
-    constant = np.flatnonzero((S[:1] == S).all(axis=0)) if len(S) else np.empty(0, dtype=np.intp)
-    if not len(constant):
-        return ""
-    names = dataset.attribute_names or tuple(f"attribute {column}" for column in range(S.shape[1]))
-    shown = ", ".join(repr(names[column]) for column in constant[:5]) + (", ..." if len(constant) > 5 else "")
-    if len(constant) == 1:
-        return f"Attribute {shown} is constant over the seen classes: nothing can be learned from it."
-    return (
-        f"{len(constant)} attributes are constant over the seen classes ({shown}): nothing can be learned "
-        "from them."
-    )
-
-
-def _equal_descriptions(dataset: ZeroShotDataset) -> str:
-    S, names = dataset.prototypes, dataset.class_names
-    _, first, inverse = np.unique(S, axis=0, return_index=True, return_inverse=True)
-    original = first[inverse.ravel()]  # (classes,), the first class with the same description
-    twins = np.flatnonzero(original != np.arange(len(S)))
-    if not len(twins):
-        return ""
-    pair = f"{names[original[twins[0]]]!r} and {names[twins[0]]!r}"
-    return f"Classes {pair} have the same description: no method can tell them apart."
-
-
-def differ_in_scale(X: FloatArray) -> tuple[int, int, FloatArray] | None:
-    """Return (smallest feature, largest feature, size of every feature), if these do not fit together.
-
-    The size of a feature is its root mean square.
-    """
-    squares = sum(np.square(block, dtype=np.float64).sum(axis=0) for block in _blocks(X))
-    size = np.sqrt(np.asarray(squares) / len(X))  # (features,)
-    used = np.flatnonzero(size)
-    if not len(used):
-        return None
-    small, large = (int(used[at]) for at in (size[used].argmin(), size[used].argmax()))
-    return (small, large, size) if size[large] > DIFFERENT_SCALES * size[small] else None
-
-
-def _different_scales(X: FloatArray) -> str:
-    found = differ_in_scale(X)
-    if found is None:
-        return ""
-    small, large, size = found
-    return (
-        f"Features differ in scale: feature {large} is {size[large]:.3g} on average, feature {small} only "
-        f"{size[small]:.3g}, so the large ones dominate. Standardize them with --normalize standard."
-    )
+def _notes(dataset: ZeroShotDataset) -> list[str]:
+    """Return what the data is good for, if its unseen classes have no samples: they are candidates."""
+    n = int(dataset.unseen.sum())
+    if dataset.y is None or not n or dataset.unseen[dataset.y].any():
+        return []
+    what = "The unseen class has no samples" if n == 1 else f"The {n} unseen classes have no samples"
+    return [
+        f"{what}: the data is complete for fit and predict. Only bench needs samples to test with: name "
+        "classes to hold out with --unseen."
+    ]
 
 
 # ---- text ----------------------------------------------------------------------------------------------
@@ -383,7 +343,7 @@ def format_description(facts: DataDescription) -> str:
         _split_table(facts),
         _list("Files", [_file_line(file) for file in facts.files]),
         _list("Notes", facts.notes),
-        _list("Warnings", facts.warnings),
+        _list("Checks (docs/checks.md)", in_lines(facts.checks)),
         _list("Missing", facts.missing),
     ]
     return "\n\n".join(section for section in sections if section)

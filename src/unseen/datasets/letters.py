@@ -6,9 +6,10 @@ from importlib import resources
 
 import numpy as np
 
+from unseen._core.blocks import IndexArray
 from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import read_npz
-from unseen.datasets.dataset import ClassFolds, Indices, ZeroShotDataset
+from unseen.datasets.dataset import ClassFolds, ZeroShotDataset
 
 # The sixteen segments of the display and where they are, in the order of the descriptions.
 SEGMENTS = {
@@ -79,7 +80,7 @@ def load_letters() -> ZeroShotDataset:
     )
 
 
-def deal_folds(seen: Indices) -> ClassFolds:
+def deal_folds(seen: IndexArray) -> ClassFolds:
     """Return (train classes, validation classes) for each fold; the seen classes go to the folds in turn."""
     held_out = [seen[start::N_FOLDS] for start in range(N_FOLDS)]
     return tuple((np.setdiff1d(seen, classes), classes) for classes in held_out)

@@ -80,7 +80,7 @@ class _Source:
     def read(self, n: int) -> bytearray:
         """Return the next n bytes."""
         if n > self.left:
-            raise ValueError(f"it announces {n} bytes where {self.left} are left")
+            raise ValueError(f"it announces {n} bytes but {self.left} are left")
         check_fits(n, "A variable in it")
         self.left -= n
         return self._read(n)
@@ -91,7 +91,7 @@ class _Source:
     def keep(self, n: int) -> int:
         """Let no more than n bytes be left; returns how many are left beyond them."""
         if n > self.left:
-            raise ValueError(f"it announces {n} bytes where {self.left} are left")
+            raise ValueError(f"it announces {n} bytes but {self.left} are left")
         beyond, self.left = self.left - n, n
         return beyond
 
@@ -101,7 +101,7 @@ class _Source:
             self.read(min(self.left, CHUNK))
 
     def finish(self) -> None:
-        """Refuse content that is not what was written, as far as that can be checked."""
+        """Reject content that is not what was written, as far as that can be checked."""
 
     def tag(self, order: str) -> tuple[int, int, bytearray]:
         """Return (type, bytes, content); short content is in the tag itself, longer content follows."""
@@ -198,7 +198,7 @@ def _values(source: _Source, order: str, head: _Head) -> NDArray[Any]:
     if head.kind == CELL:
         return _cells(source, order, head)
     if head.kind == CHAR:
-        return _text(source, order, head)
+        return _decoded(source, order, head)
     if head.kind not in NUMBERS or head.complex:
         raise ValueError(f"{head.name} is of class {head.kind}, expected numbers, text or cells")
     kind, content = source.part(order)
@@ -213,7 +213,7 @@ def _shaped(values: NDArray[Any], head: _Head) -> NDArray[Any]:
     return values.reshape(head.shape, order="F")
 
 
-def _text(source: _Source, order: str, head: _Head) -> NDArray[np.str_]:
+def _decoded(source: _Source, order: str, head: _Head) -> NDArray[np.str_]:
     kind, content = source.part(order)
     if kind == UTF8:
         codes = np.array([ord(letter) for letter in content.decode("utf-8")], dtype=np.uint32)
@@ -243,10 +243,10 @@ def _cells(source: _Source, order: str, head: _Head) -> NDArray[np.str_]:
     """Return the text of every cell, in the order of the file."""
     if head.count > source.left // 8:
         raise ValueError(f"{head.name} announces {head.count} cells in {source.left} bytes")
-    return np.array([_cell(source, order) for _ in range(head.count)], dtype=str)
+    return np.array([_cell_array(source, order) for _ in range(head.count)], dtype=str)
 
 
-def _cell(source: _Source, order: str) -> str:
+def _cell_array(source: _Source, order: str) -> str:
     kind, length, _ = source.tag(order)
     if kind != MATRIX:
         raise ValueError(f"a cell is of type {kind}")

@@ -21,7 +21,7 @@ def read_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return those of the named variables that the file has, as MATLAB shows them; text as arrays of str."""
     read = _read_hdf5 if _is_hdf5(path) else read_mat5
     try:
-        return {name: _plain(value) for name, value in read(path, names).items()}
+        return {name: _unwrapped(value) for name, value in read(path, names).items()}
     except (MemoryError, UnseenError):
         raise
     except Exception as error:  # h5py raises a different one for every kind of damage
@@ -82,6 +82,6 @@ def _content(item: Any) -> NDArray[Any]:
     return content
 
 
-def _plain(value: NDArray[Any]) -> NDArray[Any]:
+def _unwrapped(value: NDArray[Any]) -> NDArray[Any]:
     """Return text as a flat array of str, numbers as they are."""
     return np.char.strip(value.ravel()) if value.dtype.kind == "U" else value

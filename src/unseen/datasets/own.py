@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,26 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.blocks import BoolArray
+from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.csv_files import read_csv
 from unseen._core.labels import (
     advise_on_range,
-    class_labels,
+    attribute_names,
     class_mask,
     is_labeled,
     label_positions,
     prototype_rows,
+    split_prototypes,
 )
 from unseen._core.npz import map_npy, npz_names, read_npz, text_array
+from unseen._core.prototypes import Descriptions, Prototypes
 from unseen.datasets.dataset import (
     ClassFolds,
-    Indices,
     ZeroShotDataset,
     as_features,
     check_class_names,
 )
 from unseen.datasets.features import ENCODER_KEY, EncoderCard, read_encoder_card
-from unseen.datasets.prototypes import Descriptions, Prototypes, read_prototypes
+from unseen.datasets.prototypes import read_prototypes
 from unseen.datasets.shards import find_shards, open_shards
 from unseen.errors import UnseenError, did_you_mean
 
@@ -60,6 +62,19 @@ def is_folder(path: Path) -> bool:
     return any((path / name).exists() for name in FOLDER_FILES)
 
 
+@dataclass(frozen=True)
+class Pieces:
+    """What files hold of a data set, and what messages call it."""
+
+    name: str
+    content: Content
+    files: tuple[Path, ...]
+    encoder: EncoderCard | None = None
+    notes: tuple[str, ...] = ()
+    labels: str = "y"  # where the labels come from
+    feature_names: tuple[str, ...] | None = None
+
+
 def load_npz(
     path: Path, *, prototypes: Descriptions | None = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
@@ -71,8 +86,8 @@ def load_npz(
             f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three. It holds: "
             f"{', '.join(held) or 'nothing'}."
         )
-    encoder = read_encoder_card(path)
-    return _assemble(path.stem, content, (path,), prototypes, unseen_classes, encoder, _notes(held))
+    pieces = Pieces(path.stem, content, (path,), read_encoder_card(path), tuple(_notes(held)))
+    return assemble(pieces, prototypes, unseen_classes)
 
 
 def load_folder(
@@ -84,10 +99,10 @@ def load_folder(
 ) -> ZeroShotDataset:
     """Return the data set in a folder with ``features.npy``, ``labels.csv`` and ``prototypes.csv``.
 
-    A glob pattern names the shards of the features instead of ``features.npy``.
+    A glob pattern, relative to the folder, names the shards of the features instead of ``features.npy``.
     """
     content: dict[str, Any] = {}
-    shards = find_shards(features_glob) if features_glob else []
+    shards = find_shards(features_glob, path) if features_glob else []
     if shards:
         content["X"] = open_shards(shards)
     elif (path / "features.npy").exists():
@@ -101,8 +116,10 @@ def load_folder(
     unused = ("prototypes.csv", "features.npy") if shards else ("prototypes.csv",)
     names = [name for name in FOLDER_FILES if (path / name).exists() and name not in unused]
     files = (*shards, *(path / name for name in names))
-    encoder = read_encoder_card(path)
-    return _assemble(path.resolve().name, content, files, prototypes, unseen_classes, encoder)
+    pieces = Pieces(
+        path.resolve().name, content, files, read_encoder_card(path), labels=str(path / "labels.csv")
+    )
+    return assemble(pieces, prototypes, unseen_classes)
 
 
 # ---- reading files ---------------------------------------------------------------------------------
@@ -110,21 +127,24 @@ def load_folder(
 
 def _read_labels(path: Path, n_samples: int | None) -> dict[str, NDArray[Any]]:
     """Return the labels in the last column and, if there are two columns, the sample names in the first."""
-    header, rows = read_csv(path)
-    if n_samples == len(rows) + 1 and header[-1] in {row[-1].strip() for row in rows}:
+    file = read_csv(path)
+    labels = file.column(-1)
+    if n_samples == len(labels) + 1 and file.header[-1] in labels:
         raise UnseenError(
-            f"{path} has no header: its first line {','.join(header)!r} is a label. Write a line such as "
-            "file,class above it."
+            f"{path} has no header: its first line {','.join(file.header)!r} is a label. Write a line such "
+            "as file,class above it."
         )
-    content = {"y": text_array((row[-1].strip() for row in rows), str(path))}
-    if len(header) > 1:
-        content["files"] = text_array((row[0].strip() for row in rows), str(path))
+    if "" in labels:
+        raise UnseenError(f"{file.place(labels.index(''), -1)} is empty: every sample needs a label.")
+    content = {"y": text_array(labels, str(path))}
+    if len(file.header) > 1:
+        content["files"] = text_array(file.column(0), str(path))
     return content
 
 
-def _read_parts(path: Path, n_samples: int) -> dict[str, Indices]:
+def _read_parts(path: Path, n_samples: int) -> dict[str, IndexArray]:
     """Return the samples of each part from the last column of ``splits.csv``, one line per sample."""
-    values = text_array((row[-1].strip() for row in read_csv(path)[1]), str(path))
+    values = text_array(read_csv(path).column(-1), str(path))
     unknown = ~np.isin(values, list(SPLIT_WORDS))
     if unknown.any():
         wrong = str(values[unknown][0])
@@ -149,39 +169,37 @@ def _notes(held: Sequence[str]) -> list[str]:
 # ---- from raw pieces to a data set -----------------------------------------------------------------
 
 
-def _assemble(
-    name: str,
-    content: Content,
-    files: tuple[Path, ...],
-    given: Descriptions | None,
-    unseen_classes: Sequence[str] | None,
-    encoder: EncoderCard | None,
-    notes: Sequence[str] = (),
+def assemble(
+    pieces: Pieces, prototypes: Descriptions | None, unseen_classes: Sequence[str] | None
 ) -> ZeroShotDataset:
     """Return the data set made of the pieces, with a list of those that are missing."""
-    described = _describe_classes(content, given)
+    content = pieces.content
+    described = _describe_classes(content, prototypes)
     class_names = tuple(map(str, described.index))
-    y = _label_index(content["y"], content, class_names) if "y" in content else None
+    y = None
+    if "y" in content:
+        y = _positions_of(content["y"], content, described, pieces.labels)
     unseen = content.get("unseen_classes") if unseen_classes is None else np.array(unseen_classes)
-    mask = _unseen(content, class_names, y, unseen)
+    mask = _unseen(content, described, y, unseen)
     return ZeroShotDataset(
-        name=name,
+        name=pieces.name,
         X=as_features(content["X"]) if "X" in content else None,
         y=y,
         prototypes=described.values,
         class_names=class_names,
         unseen=mask,
         attribute_names=described.columns or None,
-        trainval=_positions(content, "trainval"),
-        test_seen=_positions(content, "test_seen"),
-        test_unseen=_positions(content, "test_unseen"),
-        class_folds=_class_folds(content, class_names, mask),
+        feature_names=pieces.feature_names,
+        trainval=_sample_positions(content, "trainval"),
+        test_seen=_sample_positions(content, "test_seen"),
+        test_unseen=_sample_positions(content, "test_unseen"),
+        class_folds=_class_folds(content, described, mask),
         groups=_group_numbers(content),
         sample_names=content["files"].astype(str) if "files" in content else None,
-        files=(*files, *described.files),
-        missing=tuple(_missing(content, described, notes)),
-        notes=tuple(notes),
-        encoder=encoder,
+        files=(*pieces.files, *described.files),
+        missing=tuple(_missing(content, described, pieces.notes)),
+        notes=pieces.notes,
+        encoder=pieces.encoder,
     )
 
 
@@ -210,8 +228,8 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
     if isinstance(given, str | PathLike):
         return read_prototypes(Path(given))
     if is_labeled(given):  # a DataFrame or a mapping
-        columns = tuple(map(str, getattr(given, "columns", ())))
-        return Prototypes(np.array(list(map(str, class_labels(given)))), columns, prototype_rows(given))
+        classes, S = split_prototypes(given, np.empty(0))
+        return Prototypes(classes.astype(str), tuple(attribute_names(given) or ()), S)
     if given is not None:
         raise UnseenError(
             f"Got prototypes of type {type(given).__name__}, expected a CSV file, a DataFrame indexed by "
@@ -219,9 +237,10 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
         )
     if "prototypes" in content:
         S = prototype_rows(content["prototypes"])
-        names = _names(content, "class_names") or tuple(str(number) for number in range(len(S)))
+        names = _names(content, "class_names") or tuple(map(str, range(len(S))))
         return Prototypes(np.array(names), _names(content, "attribute_names"), S)
-    names = _names(content, "class_names") or tuple(np.unique(content.get("y", np.empty(0))).astype(str))
+    found = np.unique(_label_names(content.get("y", np.empty(0, dtype=int)), content, "y"))
+    names = _names(content, "class_names") or tuple(found.tolist())
     return Prototypes(np.array(names, dtype=str), (), np.empty((len(names), 0)))
 
 
@@ -229,66 +248,65 @@ def _names(content: Content, key: str) -> tuple[str, ...]:
     return tuple(map(str, content[key].ravel().astype(str))) if key in content else ()
 
 
-def _label_index(
-    given: ArrayLike, content: Content, class_names: tuple[str, ...], what: str = "y"
-) -> Indices:
-    """Return labels as rows of the prototypes: names are looked up, integers count rows.
+def _label_names(given: ArrayLike, content: Content, what: str) -> NDArray[np.str_]:
+    """Return labels as names of classes.
 
-    Integers beside ``class_names`` count those, so that a CSV of prototypes may list the classes in any
-    order. If the classes themselves are called by numbers, as in a CSV with classes 1 to 20, integers are
-    names.
+    An integer is a position in ``class_names``. A file without ``class_names`` calls its classes 0, 1, 2, ...
     """
     labels = np.asarray(given)
     if labels.ndim > 1 and labels.size != len(labels):
         raise UnseenError(f"{what} has shape {labels.shape}, expected one label per sample.")
     labels = labels.ravel()
     if labels.dtype.kind in "US":
-        _check_named(labels, content, class_names, what)
-        return label_positions(labels.astype(str), class_names, what)
+        return labels.astype(str)
     if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.rint(labels)):
         raise UnseenError(f"{what} is of type {labels.dtype}, expected integers or class names.")
-    index = labels.astype(np.intp)
-    own_names = np.array(_names(content, "class_names"))
-    if len(own_names) and tuple(own_names) != class_names:
-        _check_range(index, len(own_names), f"class_names has {len(own_names)} names but {what}")
-        return label_positions(own_names[index], class_names, what)
-    if not len(own_names) and all(name.isdigit() for name in class_names) and not _counts_rows(class_names):
-        return label_positions(index.astype(str), class_names, what)
-    _check_range(index, len(class_names), f"prototypes has {len(class_names)} rows but {what}")
-    return index
-
-
-def _counts_rows(class_names: tuple[str, ...]) -> bool:
-    return class_names == tuple(str(number) for number in range(len(class_names)))
-
-
-def _check_named(labels: NDArray[Any], content: Content, class_names: tuple[str, ...], what: str) -> None:
-    """Refuse names of classes where only their numbers are known."""
-    unnamed = "prototypes" in content and "class_names" not in content and _counts_rows(class_names)
-    unknown = np.setdiff1d(labels.astype(str), class_names)
-    if unnamed and len(unknown) and not unknown[0].isdigit():
+    numbers, names = labels.astype(np.intp), np.array(_names(content, "class_names"), dtype=str)
+    if not len(names):
+        return numbers.astype(str)
+    wrong = numbers[(numbers < 0) | (numbers >= len(names))]
+    if len(wrong):
+        n = len(names)
         raise UnseenError(
-            f"{what} holds names such as {str(unknown[0])!r}, but the file does not say which row of "
+            f"class_names has {n} names but {what} names class {wrong[0]} (labels must be 0..{n - 1}). "
+            f"{advise_on_range(numbers, n)}"
+        )
+    return names[numbers]
+
+
+def _positions_of(given: ArrayLike, content: Content, described: Prototypes, what: str) -> IndexArray:
+    """Return labels as rows of the prototypes."""
+    names, classes = _label_names(given, content, what), described.index.astype(str)
+    _check_named(names, content, classes, what)
+    where = f" in {', '.join(map(str, described.files))}" if described.files else ""
+    return label_positions(names, classes, what, f"has no description{where}")
+
+
+def _check_named(names: NDArray[np.str_], content: Content, classes: NDArray[np.str_], what: str) -> None:
+    """Reject names beside numbers, if nothing says which number is which name."""
+    if "class_names" in content or np.isin(names, classes).any():
+        return
+    numbered = np.array_equal(classes, np.arange(len(classes)).astype(str))
+    if numbered and not np.char.isdigit(names).all():
+        raise UnseenError(
+            f"{what} holds names such as {str(names[0])!r}, but the file does not say which row of "
             "prototypes is which class. Save class_names beside them, one name per row."
         )
-
-
-def _check_range(index: Indices, n: int, what: str) -> None:
-    wrong = index[(index < 0) | (index >= n)]
-    if len(wrong):
+    if np.char.isdigit(names).all() and not np.char.isdigit(classes).any():
         raise UnseenError(
-            f"{what} names class {wrong[0]} (labels must be 0..{n - 1}). {advise_on_range(index, n)}"
+            f"{what} holds numbers such as {names[0]}, but the classes have names such as "
+            f"{str(classes[0])!r}. Save class_names beside them: the names of classes 0, 1, 2, ..."
         )
 
 
 def _unseen(
-    content: Content, class_names: tuple[str, ...], y: Indices | None, given: ArrayLike | None
+    content: Content, described: Prototypes, y: IndexArray | None, given: ArrayLike | None
 ) -> BoolArray:
     """Return the unseen classes: those given (else those of test_unseen) and all without samples."""
-    n_classes = len(class_names)
-    test = _positions(content, "test_unseen")
+    n_classes = len(described.index)
+    test = _sample_positions(content, "test_unseen")
     if given is not None:
-        mask = class_mask(_label_index(given, content, class_names, "unseen_classes"), n_classes)
+        mask = class_mask(_positions_of(given, content, described, "unseen_classes"), n_classes)
     elif y is not None and test is not None:
         mask = class_mask(y[test[(test >= 0) & (test < len(y))]], n_classes)
     else:
@@ -296,7 +314,7 @@ def _unseen(
     return mask if y is None else mask | (np.bincount(y, minlength=n_classes) == 0)
 
 
-def _positions(content: Content, part: str) -> Indices | None:
+def _sample_positions(content: Content, part: str) -> IndexArray | None:
     """Return sample indices from indices or from a mask over all samples; None if not given."""
     if part not in content:
         return None
@@ -310,14 +328,14 @@ def _positions(content: Content, part: str) -> Indices | None:
     return np.asarray(index, dtype=np.intp)
 
 
-def _group_numbers(content: Content) -> Indices | None:
+def _group_numbers(content: Content) -> IndexArray | None:
     """Return the number of each sample's group; groups may be called by anything."""
     if "groups" not in content:
         return None
     return np.unique(content["groups"].ravel(), return_inverse=True)[1].astype(np.intp)
 
 
-def _class_folds(content: Content, class_names: tuple[str, ...], unseen: BoolArray) -> ClassFolds | None:
+def _class_folds(content: Content, described: Prototypes, unseen: BoolArray) -> ClassFolds | None:
     """Return (train classes, validation classes) per fold from ``folds``.
 
     One number per class says in which fold it is held out for validation, -1 for never; or a mask of shape
@@ -325,7 +343,7 @@ def _class_folds(content: Content, class_names: tuple[str, ...], unseen: BoolArr
     """
     if "folds" not in content:
         return None
-    folds, n_classes = content["folds"], len(class_names)
+    folds, n_classes = content["folds"], len(described.index)
     forms = {(1, "i"), (1, "u"), (2, "b")}
     if folds.shape[-1:] != (n_classes,) or (folds.ndim, folds.dtype.kind) not in forms:
         raise UnseenError(
@@ -334,6 +352,6 @@ def _class_folds(content: Content, class_names: tuple[str, ...], unseen: BoolArr
         )
     numbers = np.unique(folds[folds >= 0]) if folds.ndim == 1 else np.empty(0)
     held_out = folds if folds.ndim == 2 else folds == numbers[:, None]  # (folds, classes) of the file
-    row = _label_index(np.arange(n_classes), content, class_names, "folds")  # of each class of the file
+    row = _positions_of(np.arange(n_classes), content, described, "folds")  # of each class of the file
     held_out = held_out[:, np.argsort(row)]
     return tuple((np.flatnonzero(~val & ~unseen), np.flatnonzero(val)) for val in held_out)

@@ -1,171 +1,22 @@
-"""Class descriptions from attributes in a table, from words for a text encoder, or from several of these."""
+"""Class descriptions in files: attributes in a table, or words for a text encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.arrays import as_array
-from unseen._core.blocks import FloatArray, IndexArray
-from unseen._core.csv_files import read_csv
-from unseen._core.labels import label_positions
-from unseen._core.npz import read_npz, text_array
-from unseen._core.scaling import scale_rows
-from unseen.errors import UnseenError, did_you_mean
+from unseen._core.csv_files import iterate_csv
+from unseen._core.npz import read_npz
+from unseen._core.prototypes import Encoder, Prototypes, align, combine
+from unseen._core.tables import INDEX_NAMES, Table, counts_up, is_number, read_table
+from unseen.errors import UnseenError
 
-# from a list of texts to an array (n_texts, width)
-Encoder = Callable[[list[str]], Any]
-
-
-class Frame(Protocol):
-    """A DataFrame, as far as it matters here."""
-
-    @property
-    def index(self) -> Any: ...
-
-    @property
-    def columns(self) -> Any: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Prototypes:
-    """One description per class, by class name; estimators take it as ``prototypes``.
-
-    Parameters
-    ----------
-    index : ndarray of shape (n_classes,)
-        Class labels.
-    columns : tuple of str
-        Attribute names.
-    values : ndarray of shape (n_classes, n_attributes)
-    files : tuple of Path
-        Where the descriptions were read from.
-
-    Examples
-    --------
-    >>> words = {"jay": ["a blue bird", "a loud bird"], "owl": "a brown bird"}
-    >>> count = lambda texts: [[len(text), text.count("b")] for text in texts]
-    >>> Prototypes.from_text(words, count).values.round(2)
-    array([[0.99, 0.13],
-           [0.99, 0.16]])
-    """
-
-    index: NDArray[Any]
-    columns: tuple[str, ...]
-    values: FloatArray
-    files: tuple[Path, ...] = ()
-
-    def __post_init__(self) -> None:
-        labels, count = np.unique(self.index, return_counts=True)
-        if (count > 1).any():
-            raise UnseenError(f"Class {str(labels[count > 1][0])!r} is described twice. Describe it once.")
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        values = np.asarray(self.values, dtype=dtype)
-        return values.copy() if copy else values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @classmethod
-    def from_text(cls, descriptions: Mapping[str, str | Sequence[str]], encoder: Encoder | Any) -> Self:
-        """Describe classes by the embeddings of texts.
-
-        Parameters
-        ----------
-        descriptions : mapping from class name to one text or several
-            Several texts have equal weight: the prototype is the mean of their unit vectors, scaled to unit
-            length.
-        encoder : callable from a list of texts to an array (n_texts, width)
-            Or an object with such a method ``encode``, as sentence-transformers have.
-        """
-        texts = {name: [said] if isinstance(said, str) else list(said) for name, said in descriptions.items()}
-        empty = next((name for name, several in texts.items() if not several), None)
-        if empty is not None:
-            raise UnseenError(f"Class {empty!r} has no text. Describe it in at least one sentence.")
-        rows = _encode(encoder, [text for several in texts.values() for text in several])
-        ends = np.cumsum([len(several) for several in texts.values()])
-        means = np.array([part.mean(axis=0) for part in np.split(rows, ends[:-1])])
-        columns = tuple(f"embedding {i}" for i in range(rows.shape[1]))
-        return cls(np.array(list(texts)), columns, scale_rows(means, "l2"))
-
-
-# a CSV file, a table indexed by class name, or one row per class name
-Descriptions = str | PathLike[str] | Prototypes | Frame | Mapping[Any, ArrayLike]
-
-
-def _encode(encoder: Encoder | Any, texts: list[str]) -> FloatArray:
-    rows = as_array(getattr(encoder, "encode", encoder)(texts)).astype(np.float64)
-    if rows.ndim != 2 or len(rows) != len(texts):
-        raise UnseenError(
-            f"The text encoder gave an array of shape {rows.shape} for {len(texts)} texts, "
-            "expected one row per text."
-        )
-    return scale_rows(rows, "l2")
-
-
-def combine(sources: Sequence[Prototypes], weights: Sequence[float] | None = None) -> Prototypes:
-    """Describe every class by several sources at once.
-
-    Each source is scaled to unit length per class, then by its weight, and the columns are concatenated. The
-    similarity of two classes is then the weighted sum of their similarities in each source.
-
-    Parameters
-    ----------
-    sources : sequence of Prototypes
-        With the same classes, in any order.
-    weights : sequence of float, optional
-        One per source; all 1 by default.
-
-    Examples
-    --------
-    >>> seen = Prototypes(np.array(["jay", "owl"]), ("blue", "brown"), np.array([[3.0, 0.0], [0.0, 2.0]]))
-    >>> heard = Prototypes(np.array(["owl", "jay"]), ("loud",), np.array([[0.0], [1.0]]))
-    >>> combine([seen, heard]).values
-    array([[1., 0., 1.],
-           [0., 1., 0.]])
-    """
-    if len(sources) == 1 and weights is None:
-        return sources[0]
-    index = sources[0].index
-    parts = []
-    for source, weight in zip(sources, weights or [1.0] * len(sources), strict=True):
-        # s.s' = sum of w_k (s_k.s'_k)
-        parts.append(np.sqrt(weight) * scale_rows(source.values[_rows_of(source, index)], "l2"))
-    columns = tuple(name for source in sources for name in source.columns)
-    files = tuple(file for source in sources for file in source.files)
-    return Prototypes(index, columns, np.hstack(parts), files)
-
-
-def _rows_of(source: Prototypes, labels: NDArray[Any]) -> IndexArray:
-    """Return the row of every class in a source; both must describe the same classes."""
-    lacks = "is not described by every source"
-    label_positions(source.index, labels, "one source", lacks)
-    return label_positions(labels, source.index, "one source", lacks)
-
-
-def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:
-    """Return new descriptions with their attributes in the order of ``columns``, which they must match."""
-    if not columns or new.columns == tuple(columns):
-        return new
-    absent = [name for name in columns if name not in new.columns]
-    strange = [name for name in new.columns if name not in columns]
-    if absent:
-        near = did_you_mean(absent[0], strange)
-        raise UnseenError(f"The attribute {absent[0]!r} is missing in the new descriptions.{near}")
-    if strange:
-        raise UnseenError(f"The attribute {strange[0]!r} is not an attribute of the model.")
-    order = [new.columns.index(name) for name in columns]
-    return Prototypes(new.index, tuple(columns), new.values[:, order], new.files)
-
-
-# ---- from files ------------------------------------------------------------------------------------
+__all__ = ["Prototypes", "align", "combine", "read_prototypes", "read_sources"]
 
 
 def read_sources(files: Sequence[str | PathLike[str]], encoder: Encoder | None = None) -> Prototypes:
@@ -180,59 +31,96 @@ def read_sources(files: Sequence[str | PathLike[str]], encoder: Encoder | None =
 
 def _read_source(file: Path, encoder: Encoder | None) -> Prototypes:
     if file.suffix == ".npz":
-        return read_prototypes(file)
-    header, rows = read_csv(file)
-    if len(header) != 2 or all(_is_number(text) for _, text in rows):
-        return read_prototypes(file)
+        return _read_npz_prototypes(file)
+    table, label = _open_table(file)
+    attributes = _attributes(table, label)
+    if len(attributes) != 1 or not table.is_text(attributes[0]):
+        return _from_table(table, label)
     if encoder is None:
         raise UnseenError(
             f"{file} describes classes in words. Give a text encoder with --encoder: an ONNX file, a folder "
             "in Hugging Face layout, or hf:owner/name."
         )
     texts: dict[str, list[str]] = {}
-    for name, text in rows:
-        texts.setdefault(name.strip(), []).append(text.strip())
+    for name, text in zip(_class_names(table, label), table.columns[attributes[0]]):
+        texts.setdefault(name, []).append(text)
     return replace(Prototypes.from_text(texts, encoder), files=(file,))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def read_prototypes(path: Path) -> Prototypes:
-    """Return the descriptions in a CSV: the class name in the first column, then its attributes.
+    """Return the descriptions in a CSV or Parquet table: the class name first, then its attributes.
 
     Or in an ``.npz``, as ``unseen describe`` writes it.
     """
-    if not path.exists():
-        raise UnseenError(f"{path} is missing, expected one line per class: its name, then its attributes.")
     if path.suffix == ".npz":
         return _read_npz_prototypes(path)
-    header, rows = read_csv(path)
-    _check_header(path, header)
-    S = np.empty((len(rows), len(header) - 1))
-    for number, row in enumerate(rows):
-        for column, text in enumerate(row[1:]):
-            try:
-                S[number, column] = float(text)
-            except ValueError:
-                place = f"{path}, line {number + 2}, column {header[column + 1]!r}"
-                raise UnseenError(f"{place} is {text!r}, expected a number.") from None
-    names = text_array((row[0].strip() for row in rows), str(path))
-    return Prototypes(names, tuple(header[1:]), S, (path,))
+    return _from_table(*_open_table(path))
+
+
+def _open_table(path: Path) -> tuple[Table, str]:
+    """Return a table of classes, and the column that names them."""
+    if not path.is_file():
+        raise UnseenError(
+            f"There is no file {path}, expected a table with one line per class: name, then attributes."
+        )
+    header: list[str] = []
+    if path.suffix.lower() != ".parquet":
+        _, header = next(iterate_csv(path))
+        _check_header(path, header)
+    table = read_table(path, text=header[:1])
+    return table, _class_column(table)
+
+
+def _class_column(table: Table) -> str:
+    """Return the column that names the classes: the first, or the one after the row index of pandas."""
+    first, *others = table.columns
+    text = [name for name in others if table.is_text(name)]
+    if not text or not all(map(is_number, table.text(first).tolist())):
+        return first
+    if first in INDEX_NAMES or table.lines is None:  # Parquet has the row index at the end
+        return text[0]
+    raise UnseenError(
+        f"{table.path}: the first column {first!r} holds numbers, expected the names of the classes. "
+        f"Move the column {text[0]!r} to the front."
+    )
+
+
+def _attributes(table: Table, label: str) -> list[str]:
+    """Return the columns that describe: all but the class, the row index, and those without content."""
+    return [
+        name
+        for name in table.columns
+        if name != label and name not in INDEX_NAMES and not table.is_empty(name)
+    ]
+
+
+def _class_names(table: Table, label: str) -> list[str]:
+    names: list[str] = table.text(label).tolist()
+    if "" in names:
+        raise UnseenError(f"{table.place(names.index(''), label)} is empty, expected the name of a class.")
+    return names
+
+
+def _from_table(table: Table, label: str) -> Prototypes:
+    """Return the descriptions in a table of attributes."""
+    attributes, names = _attributes(table, label), _class_names(table, label)
+    S = table.numbers(attributes, "An attribute is a number for every class.").astype(np.float64)
+    if not np.isfinite(S).all():
+        row, column = np.argwhere(~np.isfinite(S))[0]
+        what = "empty" if np.isnan(S[row, column]) else S[row, column]
+        raise UnseenError(f"{table.place(row, attributes[column])} is {what}, expected a finite number.")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        rows = [row for row, name in enumerate(names) if name == twice]
+        raise UnseenError(f"{table.place(rows[1], label)} describes class {twice!r} twice. Describe it once.")
+    return Prototypes(np.array(names), tuple(attributes), S, (table.path,))
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
-    """Refuse a first line of numbers, unless they count the attributes as columns of a DataFrame do."""
-    if len(header) < 2 or not all(map(_is_number, header[1:])):
+    """Reject a first line of numbers, unless they count the attributes as columns of a DataFrame do."""
+    if len(header) < 2 or not all(map(is_number, header[1:])):
         return
-    numbers = [float(text) for text in header[1:]]
-    counts = all(number.is_integer() for number in numbers) and np.all(np.diff(numbers) > 0)
-    if not counts and header[0].lower() not in ("", "class", "name"):
+    if not counts_up(header[1:]) and header[0].lower() not in ("", "class", "name"):
         raise UnseenError(
             f"{path} has no header: its first line {','.join(header)[:60]!r} describes a class. Write a line "
             "above it with the word class and the names of the attributes."

@@ -18,11 +18,13 @@ from unseen._core.rows import Rows, release_pages
 from unseen.errors import UnseenError, need_extra, one_line
 
 
-def find_shards(pattern: str) -> list[Path]:
-    """Return the files that a glob pattern names, part2 before part10."""
-    found = [Path(name) for name in glob.glob(pattern, recursive=True)]
+def find_shards(pattern: str, folder: Path) -> list[Path]:
+    """Return the files in a folder that a glob pattern names, part2 before part10."""
+    found = [folder / name for name in glob.glob(pattern, root_dir=folder, recursive=True)]
     if not found:
-        raise UnseenError(f"No file matches {pattern!r}. Quote the pattern, such as 'shards/*.npy'.")
+        raise UnseenError(
+            f"No file in {folder} matches {pattern!r}. Quote the pattern, such as 'shards/*.npy'."
+        )
     for path in found:
         if path.suffix not in (".npy", ".parquet"):
             raise UnseenError(f"{path} is not a shard of features: expected .npy or .parquet files.")

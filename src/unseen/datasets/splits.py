@@ -2,7 +2,7 @@
 
 Test classes are unseen. A share of the samples of the other classes is the *seen test set*. A fold divides
 the seen classes once more into train and validation classes, and holds out a share of the samples of the
-train classes as the *seen validation set*. Leakage is refused.
+train classes as the *seen validation set*. Leakage is rejected.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
 
+from unseen._core.blocks import IndexArray
 from unseen._core.csv_files import read_csv
 from unseen._core.labels import LabelArray, distinct_labels
-from unseen._core.representation import one_line_repr
 from unseen.datasets._seen_test import ClassFold, draw, draw_groups, draw_test_seen, share_of
-from unseen.datasets.dataset import Indices, ZeroShotDataset
+from unseen.datasets.dataset import ZeroShotDataset
 from unseen.errors import UnseenError, did_you_mean
 
-RULES = ("official", "paper")
+SPLIT_RULES = ("official", "paper")
 # the columns of the paper's table of statistics, and the words of an assignment file
 PARTS = ("train", "seen_val", "seen_test_train", "val", "seen_test_val", "test")
 Assignment = NDArray[np.str_]  # (samples,), one of PARTS or nothing
@@ -32,14 +33,14 @@ Assignment = NDArray[np.str_]  # (samples,), one of PARTS or nothing
 class Fold:
     """One validation fold, as sample indices."""
 
-    train: Indices
-    seen_val: Indices  # samples of the train classes
-    val: Indices  # samples of the validation classes
+    train: IndexArray
+    seen_val: IndexArray  # samples of the train classes
+    val: IndexArray  # samples of the validation classes
 
 
 @dataclass(frozen=True, eq=False)
 class GZSLSplit:
-    """Samples for training, for the two test sets and for every validation fold; leakage is refused.
+    """Samples for training, for the two test sets and for every validation fold; leakage is rejected.
 
     Parameters
     ----------
@@ -55,29 +56,29 @@ class GZSLSplit:
 
     Examples
     --------
-    >>> from unseen.datasets import load
-    >>> split = make_split(load("digits"))
+    >>> from unseen.datasets import load_dataset
+    >>> split = make_split(load_dataset("digits"))
     >>> len(split.train), len(split.test_seen), len(split.test_unseen), len(split.folds)
     (1002, 250, 545, 7)
     """
 
-    train: Indices
-    test_seen: Indices
-    test_unseen: Indices
+    train: IndexArray
+    test_seen: IndexArray
+    test_unseen: IndexArray
     folds: tuple[Fold, ...]
-    y: Indices
+    y: IndexArray
     class_names: tuple[str, ...] = ()
     given: tuple[Assignment, ...] = ()
 
     def __post_init__(self) -> None:
         parts = {"train": self.train, "test_seen": self.test_seen, "test_unseen": self.test_unseen}
-        _refuse_shared_samples(parts)
-        self._refuse_shared_class("train", self.train, "test_unseen", self.test_unseen)
-        self._refuse_shared_class("test_seen", self.test_seen, "test_unseen", self.test_unseen)
+        _reject_shared_samples(parts)
+        self._reject_shared_class("train", self.train, "test_unseen", self.test_unseen)
+        self._reject_shared_class("test_seen", self.test_seen, "test_unseen", self.test_unseen)
         for number, fold in enumerate(self.folds, start=1):
             self._check_fold(number, fold)
 
-    def cv(self) -> list[tuple[Indices, Indices]]:
+    def cv(self) -> list[tuple[IndexArray, IndexArray]]:
         """Return (train, validation) per fold as positions in ``train``, for the parameter ``cv``.
 
         The validation part holds ``seen_val`` and ``val``: a class is seen in a fold if it occurs in the
@@ -94,25 +95,25 @@ class GZSLSplit:
         for part, index in parts.items():
             if not len(index):
                 raise UnseenError(f"Fold {number} has no {part} samples. Use fewer folds or more samples.")
-        _refuse_shared_samples({f"{part} of fold {number}": index for part, index in parts.items()})
+        _reject_shared_samples({f"{part} of fold {number}": index for part, index in parts.items()})
         outside = np.setdiff1d(np.concatenate(list(parts.values())), self.train)
         if len(outside):
             raise UnseenError(
                 f"Fold {number} uses sample {outside[0]}, which is not a training sample. "
                 "Selection must not see test samples."
             )
-        self._refuse_shared_class(f"train of fold {number}", fold.train, "its val", fold.val)
-        self._refuse_untrained(number, fold)
+        self._reject_shared_class(f"train of fold {number}", fold.train, "its val", fold.val)
+        self._reject_untrained(number, fold)
 
-    def _refuse_shared_class(self, part: str, index: Indices, other: str, other_index: Indices) -> None:
+    def _reject_shared_class(self, part: str, index: IndexArray, other: str, other_index: IndexArray) -> None:
         shared = np.intersect1d(self.y[index], self.y[other_index])
         if len(shared):
             raise UnseenError(
                 f"Class {self._name(shared[0])!r} is in {part} and in {other}, expected disjoint classes."
             )
 
-    def _refuse_untrained(self, number: int, fold: Fold) -> None:
-        """Refuse a class in seen_val without training samples: it would count as unseen."""
+    def _reject_untrained(self, number: int, fold: Fold) -> None:
+        """Reject a class in seen_val without training samples: it would count as unseen."""
         untrained = np.setdiff1d(self.y[fold.seen_val], self.y[fold.train])
         if len(untrained):
             name = self._name(untrained[0])
@@ -122,7 +123,7 @@ class GZSLSplit:
         return self.class_names[index] if self.class_names else str(index)
 
 
-def _refuse_shared_samples(parts: dict[str, Indices]) -> None:
+def _reject_shared_samples(parts: dict[str, IndexArray]) -> None:
     values, counts = np.unique(np.concatenate(list(parts.values())), return_counts=True)
     if np.any(counts > 1):
         sample = values[counts > 1][0]
@@ -130,7 +131,7 @@ def _refuse_shared_samples(parts: dict[str, Indices]) -> None:
         raise UnseenError(f"Sample {sample} is in {' and '.join(places)}. A sample belongs to one part.")
 
 
-class GZSLFolds:
+class GZSLFolds(BaseCrossValidator):  # type: ignore[misc]
     """Scikit-learn splitter for generalized zero-shot validation: (train, seen_val + val) per fold.
 
     Parameters
@@ -167,16 +168,13 @@ class GZSLFolds:
         self.class_folds = class_folds
         self.random_state = random_state
 
-    def __repr__(self) -> str:
-        return one_line_repr(self)
-
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds."""
         return self.n_splits if self.class_folds is None else len(self.class_folds)
 
     def split(
         self, X: object, y: ArrayLike, groups: ArrayLike | None = None
-    ) -> Iterator[tuple[Indices, Indices]]:
+    ) -> Iterator[tuple[IndexArray, IndexArray]]:
         """Yield (train, validation) sample positions; X is ignored, the rest is as in ``folds``."""
         for fold in self.folds(y, groups):
             yield fold.train, np.concatenate([fold.seen_val, fold.val])
@@ -254,8 +252,8 @@ def make_split(
 
     Examples
     --------
-    >>> from unseen.datasets import load
-    >>> split = make_split(load("digits"), rule="paper")
+    >>> from unseen.datasets import load_dataset
+    >>> split = make_split(load_dataset("digits"), rule="paper")
     >>> len(split.train), len(split.test_seen), len(split.test_unseen)
     (1002, 250, 545)
     """
@@ -263,7 +261,7 @@ def make_split(
         raise UnseenError(dataset.missing[0])
     if require_test:
         _check_testable(dataset)
-    if rule not in RULES:
+    if rule not in SPLIT_RULES:
         return _given_split(dataset, Path(rule))
     rng = np.random.default_rng(random_state)
     pool = seen_samples(dataset)
@@ -303,7 +301,7 @@ def _check_testable(dataset: ZeroShotDataset) -> None:
         )
 
 
-def seen_samples(dataset: ZeroShotDataset) -> Indices:
+def seen_samples(dataset: ZeroShotDataset) -> IndexArray:
     """Return all samples for training and for the seen test set."""
     if dataset.X is None or dataset.y is None:
         raise UnseenError(dataset.missing[0])
@@ -312,16 +310,16 @@ def seen_samples(dataset: ZeroShotDataset) -> Indices:
     return np.union1d(dataset.trainval, _indices(dataset.test_seen))
 
 
-def training_samples(dataset: ZeroShotDataset) -> Indices:
+def training_samples(dataset: ZeroShotDataset) -> IndexArray:
     """Return the samples of the seen classes that are in no test set of the data set."""
     return np.setdiff1d(seen_samples(dataset), _indices(dataset.test_seen))
 
 
-def _indices(part: Indices | None) -> Indices:
+def _indices(part: IndexArray | None) -> IndexArray:
     return np.empty(0, dtype=np.intp) if part is None else part
 
 
-def _unseen_samples(dataset: ZeroShotDataset) -> Indices:
+def _unseen_samples(dataset: ZeroShotDataset) -> IndexArray:
     if dataset.test_unseen is not None:
         return np.sort(dataset.test_unseen)
     return np.flatnonzero(dataset.unseen[dataset.y])
@@ -334,7 +332,7 @@ def _given_split(dataset: ZeroShotDataset, path: Path) -> GZSLSplit:
     """Return the split of an assignment file.
 
     The seen test samples of its first fold are the seen test set. They are excluded from the other folds
-    too, where the file may use them for training.
+    too, if the file may use them for training.
     """
     given = read_assignments(path, dataset)
     test_seen = np.flatnonzero(np.char.startswith(given[0], "seen_test"))
@@ -350,7 +348,7 @@ def _given_split(dataset: ZeroShotDataset, path: Path) -> GZSLSplit:
     )
 
 
-def _given_fold(parts: Assignment, test_seen: Indices) -> Fold:
+def _given_fold(parts: Assignment, test_seen: IndexArray) -> Fold:
     train, seen_val, val = (
         np.setdiff1d(np.flatnonzero(parts == part), test_seen) for part in ("train", "seen_val", "val")
     )
@@ -360,11 +358,11 @@ def _given_fold(parts: Assignment, test_seen: Indices) -> Fold:
 def read_assignments(path: Path, dataset: ZeroShotDataset) -> tuple[Assignment, ...]:
     """Return the columns that test the unseen classes of this data set, in the order of its samples."""
     if not path.is_file():
-        near = did_you_mean(str(path), RULES)
+        near = did_you_mean(str(path), SPLIT_RULES)
         raise UnseenError(f"{path} is not a split rule: expected official, paper or a CSV file.{near}")
-    header, rows = read_csv(path)
-    table = np.array(rows, dtype=str)[_row_of_sample(path, [row[0] for row in rows], dataset)]
-    columns = {name: table[:, number] for number, name in enumerate(header) if number}
+    file = read_csv(path)
+    table = np.array(file.rows, dtype=str)[_row_of_sample(path, [row[0] for row in file.rows], dataset)]
+    columns = {name: table[:, number] for number, name in enumerate(file.header) if number}
     folds = {name: parts for name, parts in columns.items() if np.isin(parts, [*PARTS, ""]).all()}
     unseen = np.flatnonzero(dataset.unseen)
     fitting = [c for c in folds.values() if np.array_equal(np.unique(dataset.y[c == "test"]), unseen)]
@@ -376,7 +374,7 @@ def read_assignments(path: Path, dataset: ZeroShotDataset) -> tuple[Assignment, 
     return tuple(fitting)
 
 
-def _row_of_sample(path: Path, names: list[str], dataset: ZeroShotDataset) -> Indices:
+def _row_of_sample(path: Path, names: list[str], dataset: ZeroShotDataset) -> IndexArray:
     """Return the row of every sample: by name if the data set has sample names, else in order."""
     if dataset.sample_names is None:
         if len(names) != len(dataset.y):

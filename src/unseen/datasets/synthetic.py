@@ -58,8 +58,8 @@ def load_synthetic(
 ) -> ZeroShotDataset:
     """Return random data of any size; a quarter of the classes is unseen.
 
-    >>> from unseen.datasets import load
-    >>> load("synthetic", n_samples=100, n_classes=8).X.shape
+    >>> from unseen.datasets import load_dataset
+    >>> load_dataset("synthetic", n_samples=100, n_classes=8).X.shape
     (100, 128)
     """
     _check_sizes(n_samples, n_features, n_classes, n_attributes)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.labels import class_mask, label_positions
-from unseen.datasets.dataset import ClassFolds, Indices, ZeroShotDataset, as_features
+from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features
 from unseen.datasets.download import download_command
 from unseen.datasets.matlab import read_mat
 from unseen.errors import UnseenError
@@ -42,14 +42,14 @@ def load_xlsa17(
     samples = _read_features(feature_file) if feature_file.exists() else {}
     y = samples.get("labels")
     S = _prototypes(splits)
-    names = _class_names(splits, folder)
+    names = _named_classes(splits, folder)
     return ZeroShotDataset(
         name=path.resolve().name,
         X=samples.get("features"),
         y=y,
         prototypes=S,
         class_names=names or tuple(str(number + 1) for number in range(len(S))),
-        unseen=_unseen(splits.get("test_unseen_loc"), y, len(S), _listed_test_classes(folder, names)),
+        unseen=_unseen_mask(splits.get("test_unseen_loc"), y, len(S), _listed_test_classes(folder, names)),
         trainval=splits.get("trainval_loc"),
         test_seen=splits.get("test_seen_loc"),
         test_unseen=splits.get("test_unseen_loc"),
@@ -57,7 +57,7 @@ def load_xlsa17(
         sample_names=samples.get("image_files"),
         files=tuple(file for file in (folder / SPLIT_FILE, feature_file) if file.exists()),
         missing=() if samples else (_download_hint(path, feature_file),),
-        notes=tuple(_notes(splits, names)),
+        notes=tuple(_split_notes(splits, names)),
     )
 
 
@@ -86,10 +86,10 @@ def _read_features(path: Path) -> dict[str, NDArray[Any]]:
     return content | {"features": X, "labels": _from_one(content["labels"])}
 
 
-def _from_one(values: NDArray[Any]) -> Indices:
+def _from_one(values: NDArray[Any]) -> IndexArray:
     """Return indices or labels that MATLAB counts from 1, counted from 0."""
     if values.dtype.kind not in "iuf":
-        raise UnseenError(f"Indices and labels are of type {values.dtype}, expected numbers from 1.")
+        raise UnseenError(f"IndexArray and labels are of type {values.dtype}, expected numbers from 1.")
     return values.ravel().astype(np.intp) - 1
 
 
@@ -112,19 +112,21 @@ def _prototypes(splits: Mapping[str, NDArray[Any]]) -> FloatArray:
     return S / np.where(norm == 0, 1, norm)
 
 
-def _class_names(splits: Mapping[str, NDArray[Any]], folder: Path) -> tuple[str, ...]:
+def _named_classes(splits: Mapping[str, NDArray[Any]], folder: Path) -> tuple[str, ...]:
     """Return the names in the order of the labels; empty if no file has them."""
     if "allclasses_names" in splits:
         return tuple(map(str, splits["allclasses_names"]))
     return tuple(_read_list(folder / "allclasses.txt"))
 
 
-def _listed_test_classes(folder: Path, names: tuple[str, ...]) -> Indices:
+def _listed_test_classes(folder: Path, names: tuple[str, ...]) -> IndexArray:
     listed = _read_list(folder / "testclasses.txt") if names else []
     return label_positions(listed, names, str(folder / "testclasses.txt"))
 
 
-def _unseen(test: Indices | None, y: Indices | None, n_classes: int, listed: Indices) -> NDArray[np.bool_]:
+def _unseen_mask(
+    test: IndexArray | None, y: IndexArray | None, n_classes: int, listed: IndexArray
+) -> NDArray[np.bool_]:
     """Return the unseen classes: those of the test samples, or else those listed."""
     if y is None or test is None:
         return class_mask(listed, n_classes)
@@ -134,7 +136,7 @@ def _unseen(test: Indices | None, y: Indices | None, n_classes: int, listed: Ind
 
 def _listed_folds(folder: Path, names: tuple[str, ...]) -> ClassFolds | None:
     """Return the folds of ``trainclasses1.txt``, ``valclasses1.txt`` and so on."""
-    folds: list[tuple[Indices, Indices]] = []
+    folds: list[tuple[IndexArray, IndexArray]] = []
     while names:
         files = [folder / f"{part}classes{len(folds) + 1}.txt" for part in ("train", "val")]
         if not all(file.exists() for file in files):
@@ -144,7 +146,7 @@ def _listed_folds(folder: Path, names: tuple[str, ...]) -> ClassFolds | None:
     return tuple(folds) or None
 
 
-def _located_folds(splits: Mapping[str, NDArray[Any]], y: Indices | None) -> ClassFolds | None:
+def _located_folds(splits: Mapping[str, NDArray[Any]], y: IndexArray | None) -> ClassFolds | None:
     """Return the one fold of ``train_loc`` and ``val_loc``.
 
     Only their classes count: the samples include those of ``test_seen_loc``.
@@ -159,7 +161,7 @@ def _read_list(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _notes(splits: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[str]:
+def _split_notes(splits: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[str]:
     notes = [_split_form(splits)]
     unknown = int(np.count_nonzero(splits.get("original_att", np.empty(0)) == _UNKNOWN_ATTRIBUTE))
     if unknown:
