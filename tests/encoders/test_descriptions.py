@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from onnx_models import clip_folder
-from unseen.datasets import load
+from unseen._core.prototypes import Prototypes
+from unseen.datasets import load_dataset
 from unseen.datasets.features import read_encoder_card
-from unseen.datasets.prototypes import Prototypes, read_sources
+from unseen.datasets.prototypes import read_sources
 from unseen.encoders.descriptions import (
     describe_classes,
     fill_templates,
@@ -46,6 +47,11 @@ def test_folders_and_names_on_the_command_line(tmp_path):
         (tmp_path / "photos" / name).mkdir(parents=True)
     assert list(read_classes(tmp_path / "photos")) == ["jay", "owl"]
     assert list(read_classes("zebra, sports car")) == ["zebra", "sports car"]
+    assert list(read_classes("Mallard")) == ["Mallard"]
+    assert list(read_classes("St. John's wort")) == ["St. John's wort"]
+    for path in ("nowhere.csv", "no/where", tmp_path / "nowhere"):
+        with pytest.raises(UnseenError, match="There is no file or folder"):
+            read_classes(path)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +129,7 @@ def test_what_is_written_is_read_again(tmp_path, name):
     assert list(again.index) == ["a", "b b", "c", "d"] and again.columns == prototypes.columns
     np.testing.assert_allclose(again.values, values, rtol=1e-8)
     np.savez(tmp_path / "d.npz", X=np.eye(3), y=np.array(["c", "a", "c"]))
-    data = load(tmp_path / "d.npz", prototypes=tmp_path / name)
+    data = load_dataset(tmp_path / "d.npz", prototypes=tmp_path / name)
     assert data.class_names == ("a", "b b", "c", "d") and data.y.tolist() == [2, 0, 2]
 
 

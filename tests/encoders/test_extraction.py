@@ -9,7 +9,7 @@ from PIL import Image
 
 from image_files import save_image
 from onnx_models import takes_words
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.encoders.backbone import Backbone
 from unseen.encoders.extraction import extract, stream_features
 from unseen.encoders.images import find_images
@@ -75,7 +75,7 @@ def test_what_is_written_loads_as_a_data_set(backbone, tmp_path, out):
         save_image(tmp_path / "images" / name / "1.png", seed)
     (tmp_path / "p.csv").write_text("class,long,red\nb,1,0\na,0,1\nd,1,1\nc,0,0\ne,2,2\n")
     extract(tmp_path / "images", backbone, tmp_path / out)
-    data = load(tmp_path / out, prototypes=tmp_path / "p.csv")
+    data = load_dataset(tmp_path / out, prototypes=tmp_path / "p.csv")
     assert [data.class_names[i] for i in data.y] == ["a", "b", "c"]
     assert [name for name, unseen in zip(data.class_names, data.unseen) if unseen] == ["d", "e"]
 

@@ -21,7 +21,7 @@ from onnx_models import (
     write_model,
     write_tokenizer,
 )
-from unseen.datasets.prototypes import Prototypes
+from unseen._core.prototypes import Prototypes
 from unseen.encoders.text import TextEncoder, TruncationWarning, open_text_encoder
 from unseen.errors import UnseenError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -86,12 +85,6 @@ def find_named(entries: Iterable[Node], name: str, problem: str) -> Node:
 def signature(entries: Iterable[Node]) -> str:
     """Return names, types and shapes of inputs or outputs, for messages."""
     return ", ".join(f"{entry.name} ({entry.type}, shape {tuple(entry.shape)})" for entry in entries)
-
-
-def sha256_of(file: Path) -> str:
-    """Return the checksum of a file, which identifies a model wherever it is stored."""
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _find_provider(name: str, available: Sequence[str]) -> str:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from unseen._core.arrays import as_array, torch_of
 from unseen._core.blocks import FloatArray
+from unseen._core.hub import HUB_PREFIX
 from unseen.datasets.features import EncoderCard, check_same_encoder, describe_encoder
-from unseen.encoders._onnx import (
-    Node,
-    Session,
-    find_named,
-    find_output,
-    open_session,
-    run_session,
-    sha256_of,
-    signature,
-)
+from unseen.encoders._onnx import Node, Session, find_named, find_output, open_session, run_session, signature
 from unseen.encoders.preprocessing import (
     Floats,
     Preprocessing,
@@ -33,7 +25,7 @@ from unseen.encoders.preprocessing import (
     from_timm,
     read_preprocessing,
 )
-from unseen.encoders.references import HUB_PREFIX, ModelFiles, Reference, find_model
+from unseen.encoders.references import ModelFiles, Reference, find_model
 from unseen.errors import UnseenError
 
 CHANNEL_AXIS = {"NCHW": 1, "NHWC": 3}
@@ -70,7 +62,7 @@ def open_backbone(
     variant : str, optional
         Suffix of the ONNX file, such as ``"quantized"``.
     size : int, optional
-        Height and width of the input, where the model leaves them open.
+        Height and width of the input, if the model leaves them open.
     threads : int, optional
         Threads of ONNX Runtime.
     """
@@ -98,10 +90,10 @@ def reopen_backbone(card: Mapping[str, object], *, threads: int | None = None) -
     reference = _stored_reference(card)
     network = Backbone(
         reference,
-        variant=_text(card, "variant"),
-        input=_text(card, "input"),
-        output=_text(card, "output"),
-        layout=_text(card, "layout"),
+        variant=_stored_text(card, "variant"),
+        input=_stored_text(card, "input"),
+        output=_stored_text(card, "output"),
+        layout=_stored_text(card, "layout"),
         threads=threads,
     )
     check_same_encoder(network.describe(), card, reference)
@@ -129,7 +121,7 @@ def _stored_reference(card: Mapping[str, object]) -> str:
     return name
 
 
-def _text(card: Mapping[str, object], name: str) -> str | None:
+def _stored_text(card: Mapping[str, object], name: str) -> str | None:
     value = card.get(name)
     return value if isinstance(value, str) else None
 
@@ -148,7 +140,7 @@ class Backbone:
         dimensions, or else its first output, which is then averaged over positions (the first token of
         models that are trained to put the image there).
     size : int, optional
-        Height and width of the input; needed only where neither the model nor its configuration says so
+        Height and width of the input; needed only if neither the model nor its configuration says so
         and 224 is wrong.
     layout : "NCHW" or "NHWC", optional
         Where the channels are; by default the dimension that is 3, NCHW if the model leaves that open.
@@ -208,11 +200,7 @@ class Backbone:
     def describe(self) -> EncoderCard:
         """Return what determines the features: the file and its checksum, input, output and layout."""
         return {
-            "name": self.files.name,
-            "file": self.file.name,
-            "revision": self.files.revision,
-            "variant": self.files.variant,
-            "sha256": sha256_of(self.file),
+            **self.files.describe(),
             "input": self.input,
             "output": self.output,
             "layout": self.layout,
@@ -331,20 +319,9 @@ def _callable_preprocessing(function: object) -> Preprocessing | None:
     return from_open_clip({"preprocess_cfg": open_clip}) if isinstance(open_clip, Mapping) else None
 
 
-class _Tensor(Protocol):
-    device: object
-    dtype: object
-
-
-class _Module(Protocol):
-    def eval(self) -> object: ...
-
-    def parameters(self) -> Iterable[_Tensor]: ...
-
-
 def _as_tensor(pixels: Floats, function: object, torch: ModuleType) -> object:
     """Return pixels as a tensor of the device and precision of the module, which is set to evaluation."""
-    module = cast(_Module, getattr(function, "__self__", function))
+    module: Any = getattr(function, "__self__", function)
     module.eval()
     first = next(iter(module.parameters()), None)
     tensor = torch.from_numpy(np.ascontiguousarray(pixels))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -10,17 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from unseen._core.csv_files import read_csv
-from unseen._core.files import atomic_path, write_npz
+from unseen._core.csv_files import read_csv, write_csv
+from unseen._core.files import write_npz
+from unseen._core.prototypes import Prototypes, combine
 from unseen.datasets.features import EncoderCard, encoder_array
-from unseen.datasets.prototypes import Prototypes, combine, read_sources
+from unseen.datasets.prototypes import read_sources
 from unseen.encoders.text import TextEmbedder
 from unseen.errors import UnseenError, did_you_mean
 
 TEMPLATE = "a photo of a {}."
 # headers of a column of class names
 CLASS_COLUMNS = ("class", "classes", "class_name", "label", "name")
-Texts = Mapping[str, Sequence[str]]  # class -> its descriptions; none where only the name is known
+LIST_FILES = (".csv", ".txt", ".npz", ".parquet")  # a name that ends like this is that of a file
+Texts = Mapping[str, Sequence[str]]  # class -> its descriptions; none if only the name is known
 
 
 # ---- lists of classes ------------------------------------------------------------------------------
@@ -33,8 +34,8 @@ def read_classes(source: str | PathLike[str], column: str | None = None) -> dict
     ----------
     source : str or path
         A folder whose subfolders are classes; a text file with one name per line; a CSV with a column of
-        names and perhaps a column ``description``, where a class may have several lines; or names
-        separated by commas.
+        names and perhaps a column ``description``, where a class may have several lines; or one name, or
+        several separated by commas.
     column : str, optional
         The column of names in a CSV. By default ``class``, or else the first of one or two columns.
     """
@@ -43,12 +44,20 @@ def read_classes(source: str | PathLike[str], column: str | None = None) -> dict
         names = sorted(entry.name for entry in path.iterdir() if entry.is_dir() and entry.name[0] != ".")
         return _once(names, str(path))
     if path.is_file():
-        return _read_table(path, column) if path.suffix == ".csv" else _once(_read_lines(path), str(path))
-    if "," in str(source):
-        return _once([name.strip() for name in str(source).split(",")], "The list")
-    raise UnseenError(
-        f"There is no file or folder {str(source)!r}. Give a list of class names, a CSV, or an image folder."
-    )
+        return (
+            _read_class_table(path, column) if path.suffix == ".csv" else _once(_read_lines(path), str(path))
+        )
+    names = str(source).split(",")
+    if isinstance(source, PathLike) or (len(names) == 1 and _looks_like_path(path)):
+        raise UnseenError(
+            f"There is no file or folder {str(source)!r}. Give class names, a list of them, a CSV, or an "
+            "image folder."
+        )
+    return _once([name.strip() for name in names], "The list")
+
+
+def _looks_like_path(path: Path) -> bool:
+    return path.suffix in LIST_FILES or len(path.parts) > 1
 
 
 def _once(names: Iterable[str], where: str) -> dict[str, list[str]]:
@@ -73,19 +82,19 @@ def _read_lines(path: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _read_table(path: Path, column: str | None) -> dict[str, list[str]]:
+def _read_class_table(path: Path, column: str | None) -> dict[str, list[str]]:
     lines = _read_lines(path)
     if column is None and not any("," in line for line in lines):  # one column, header or not
         has_header = bool(lines) and lines[0].lower() in CLASS_COLUMNS
         return _once(lines[has_header:], str(path))
-    header, rows = read_csv(path)
-    place = _find_column(header, column, path)
-    words = _description_column(header, place)
+    file = read_csv(path)
+    place = _find_column(file.header, column, path)
+    words = _description_column(file.header, place)
     if words is None:
-        return _once(list(dict.fromkeys(row[place].strip() for row in rows)), str(path))
+        return _once(list(dict.fromkeys(file.column(place))), str(path))
     found: dict[str, list[str]] = {}
-    for row in rows:
-        found.setdefault(row[place].strip(), []).append(row[words].strip())
+    for name, text in zip(file.column(place), file.column(words)):
+        found.setdefault(name, []).append(text)
     return found
 
 
@@ -194,8 +203,6 @@ def write_prototypes(path: str | PathLike[str], prototypes: Prototypes, encoder:
             encoder=encoder_array(encoder),
         )
         return
-    with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["class", *prototypes.columns])
-        for name, row in zip(prototypes.index, prototypes.values.tolist()):
-            writer.writerow([name, *(f"{value:.9g}" for value in row)])
+    rows = zip(prototypes.index, prototypes.values.tolist())
+    shortened = ([name, *(f"{value:.9g}" for value in row)] for name, row in rows)
+    write_csv(path, [["class", *prototypes.columns], *shortened])

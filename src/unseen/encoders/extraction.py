@@ -6,7 +6,6 @@ image or as the mean over ten crops.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import os
@@ -23,13 +22,14 @@ from typing import IO
 import numpy as np
 
 from unseen._core.blocks import IndexArray, row_blocks
+from unseen._core.csv_files import write_csv
 from unseen._core.files import atomic_path
 from unseen._core.npz import Member, read_npz
 from unseen._core.progress import progress
 from unseen.datasets.features import ENCODER_FILE, ENCODER_KEY, EncoderCard, encoder_array, read_encoder_card
 from unseen.encoders._parts import Parts, stored_names
 from unseen.encoders.backbone import ImageEncoder, open_backbone
-from unseen.encoders.images import ImageFiles, find_images, refuse_bombs
+from unseen.encoders.images import ImageFiles, find_images, reject_bombs
 from unseen.encoders.preprocessing import Floats, Preprocessing
 from unseen.encoders.references import Reference
 from unseen.errors import UnseenError, one_line
@@ -211,7 +211,7 @@ def extract(
     if stored is not None and stored.stamps == names:
         result.shape, result.n_resumed = stored.shape, len(names)
         return result
-    with refuse_bombs(), Parts(_parts_folder(out), card) as parts:
+    with reject_bombs(), Parts(_parts_folder(out), card) as parts:
         if stored is not None:
             stored.copy_rows(parts, set(names))
         todo = [i for i, name in enumerate(names) if name not in parts]
@@ -222,7 +222,7 @@ def extract(
             parts.add([names[todo[i]] for i in positions], rows)
     kept = [i for i, name in enumerate(names) if name in parts]
     result.stamps = [names[i] for i in kept] if reuse else None
-    _write(images, kept, names, parts, result)
+    _write_result(images, kept, names, parts, result)
     parts.remove()
     return result
 
@@ -292,7 +292,7 @@ def _read_stored(out: Path, card: EncoderCard) -> _Stored | None:
 # ---- features to files -----------------------------------------------------------------------------
 
 
-def _write(
+def _write_result(
     images: ImageFiles, kept: list[int], names: Sequence[str], parts: Parts, result: Extraction
 ) -> None:
     if not kept:
@@ -332,13 +332,7 @@ def _write_folder(
     with atomic_path(result.out / ENCODER_FILE) as path:
         path.write_text(json.dumps(result.encoder, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     columns = {"file": files} if y is None else {"file": files, "class": [result.class_names[i] for i in y]}
-    with (
-        atomic_path(result.out / "labels.csv") as path,
-        open(path, "w", newline="", encoding="utf-8") as table,
-    ):
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values()))
+    write_csv(result.out / "labels.csv", [list(columns), *zip(*columns.values())])
 
 
 def _write_npy(file: IO[bytes], shape: tuple[int, int], rows: Iterable[Floats]) -> None:

@@ -6,16 +6,18 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from unseen.datasets import ZeroShotDataset, load
+from unseen._core.prototypes import Descriptions, Prototypes
+from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.features import EncoderCard
-from unseen.datasets.prototypes import Prototypes
+from unseen.datasets.own import Pieces, assemble
 from unseen.encoders.backbone import ImageEncoder
 from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
 from unseen.encoders.extraction import Extraction, extract, is_cache
-from unseen.encoders.images import FORMATS
+from unseen.encoders.images import IMAGE_FORMATS, find_images
 from unseen.encoders.preprocessing import Floats
 from unseen.encoders.references import Reference
 from unseen.encoders.text import TextEmbedder, open_text_encoder
@@ -28,7 +30,35 @@ def is_image_folder(path: str | os.PathLike[str]) -> bool:
     if not path.is_dir():
         return False
     places = [path, *(entry for entry in path.iterdir() if entry.is_dir())]
-    return any(file.suffix.lower() in FORMATS for place in places for file in place.iterdir())
+    return any(file.suffix.lower() in IMAGE_FORMATS for place in places for file in place.iterdir())
+
+
+def list_image_folder(
+    folder: str | os.PathLike[str],
+    *,
+    prototypes: Descriptions | None = None,
+    unseen_classes: Sequence[str] | None = None,
+) -> ZeroShotDataset:
+    """Return what is known of a folder of images before any network has seen them.
+
+    Every subfolder is a class, an empty one too. Features are missing, and descriptions if there are none.
+    """
+    images = find_images(folder)
+    content: dict[str, Any] = {"files": np.array(images.names)}
+    if images.y is not None:
+        content["y"] = np.array(images.class_names)[images.y]
+        names = list(read_classes(folder)) if Path(folder).is_dir() else images.class_names
+        content["class_names"] = np.array(names)
+    pieces = Pieces(Path(folder).resolve().name, content, (), labels=str(folder))
+    data = assemble(pieces, prototypes, unseen_classes)
+    needed = [
+        "There are no features yet: --backbone REF makes them of the images (unseen fit, extract)."
+        if images.y is not None
+        else f"{folder} has no class folders: put the images of each class into one of its own."
+    ]
+    if prototypes is None:
+        needed.append("There are no class descriptions: --encoder REF makes them of the class names.")
+    return replace(data, missing=tuple(needed))
 
 
 def cache_of(folder: str | os.PathLike[str]) -> Path:
@@ -132,10 +162,14 @@ def load_image_folder(
     if not done.class_names:
         raise UnseenError(f"{folder} has no class folders. Put the images of each class into one of its own.")
     unseen = {*(set(map(str, prototypes.index)) - set(done.class_names)), *(unseen_classes or ())}
-    late = _rows(prototypes, unseen) if len(unseen) == 1 and unseen.isdisjoint(done.class_names) else None
+    late = (
+        _chosen_classes(prototypes, unseen)
+        if len(unseen) == 1 and unseen.isdisjoint(done.class_names)
+        else None
+    )
     if late is not None:
-        prototypes, unseen = _rows(prototypes, set(done.class_names)), set()
-    dataset = load(done.out, prototypes=prototypes, unseen_classes=tuple(sorted(unseen)) or None)
+        prototypes, unseen = _chosen_classes(prototypes, set(done.class_names)), set()
+    dataset = load_dataset(done.out, prototypes=prototypes, unseen_classes=tuple(sorted(unseen)) or None)
     described = None if text_encoder is None else text_encoder.describe()
     return ImageFolder(replace(dataset, name=Path(folder).name), described, late, done.unreadable)
 
@@ -154,6 +188,6 @@ def _open_encoder(
     return open_text_encoder(encoder, quiet=quiet)
 
 
-def _rows(prototypes: Prototypes, names: set[str]) -> Prototypes:
+def _chosen_classes(prototypes: Prototypes, names: set[str]) -> Prototypes:
     kept = np.isin(np.asarray(prototypes.index, dtype=str), list(names))
     return Prototypes(prototypes.index[kept], prototypes.columns, prototypes.values[kept])

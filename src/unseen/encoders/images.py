@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 # suffix of a file -> the format that Pillow may open; formats that start other programs are not among them
-FORMATS = {
+IMAGE_FORMATS = {
     ".bmp": "BMP",
     ".gif": "GIF",
     ".jpeg": "JPEG",
@@ -40,7 +40,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class ImageFiles:
-    """Image files below ``root`` and, where folders or a list name them, their classes."""
+    """Image files below ``root`` and, if folders or a list name them, their classes."""
 
     root: Path
     names: tuple[str, ...]  # relative to root, with "/" between folders
@@ -63,22 +63,31 @@ class ImageFiles:
         return f"{self.names[position]} {status.st_size} {status.st_mtime_ns}"
 
 
+def is_image(path: Path) -> bool:
+    """Return whether the path ends as an image file does."""
+    return path.suffix.lower() in IMAGE_FORMATS
+
+
 def find_images(source: str | os.PathLike[str]) -> ImageFiles:
-    """Return the images of a folder of class folders, of a flat folder, or of a list file.
+    """Return the images of a folder of class folders, of a flat folder, or of a list file; or one image.
 
     A list file holds one image per line, ``path`` or ``path,class``, relative to the list's own folder.
     """
     source = Path(source)
+    if is_image(source) and source.is_file():
+        return ImageFiles(source.parent, (source.name,))
     if source.is_file():
         return _from_list(source)
     if not source.is_dir():
         raise UnseenError(f"There is no folder or list file {str(source)!r}. Give a folder of images.")
     # One level by hand: rglob alone would not enter class folders that are links.
     files = (file for top in source.iterdir() for file in (top.rglob("*") if top.is_dir() else [top]))
-    names = sorted(file.relative_to(source).as_posix() for file in files if file.suffix.lower() in FORMATS)
+    names = sorted(
+        file.relative_to(source).as_posix() for file in files if file.suffix.lower() in IMAGE_FORMATS
+    )
     names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
     if not names:
-        known = " ".join(FORMATS)
+        known = " ".join(IMAGE_FORMATS)
         raise UnseenError(f"The folder {str(source)!r} holds no image (files ending in {known}).")
     return _from_folder(source, names)
 
@@ -130,7 +139,7 @@ def _with_classes(root: Path, names: Sequence[str], classes: Sequence[str]) -> I
 def open_image(file: str | os.PathLike[str]) -> Image:
     """Return the decoded image, upright and in RGB."""
     pillow = load_pillow()
-    with pillow.Image.open(file, formats=sorted(set(FORMATS.values()))) as image:
+    with pillow.Image.open(file, formats=sorted(set(IMAGE_FORMATS.values()))) as image:
         # A camera held sideways stores the rotation in the EXIF data, beside the pixels.
         upright = pillow.ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):  # 16 bits per pixel, which convert() would clip at 255
@@ -140,8 +149,8 @@ def open_image(file: str | os.PathLike[str]) -> Image:
 
 
 @contextmanager
-def refuse_bombs() -> Iterator[None]:
-    """Make Pillow refuse decompression bombs, small files that claim gigabytes of pixels, not only warn."""
+def reject_bombs() -> Iterator[None]:
+    """Make Pillow reject decompression bombs, small files that claim gigabytes of pixels, not only warn."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", category=load_pillow().Image.DecompressionBombWarning)
         yield

@@ -23,7 +23,7 @@ IMAGENET_STD: Triple = (0.229, 0.224, 0.225)
 CLIP_MEAN: Triple = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Triple = (0.26862954, 0.26130258, 0.27577711)
 RESIZE_MODES = ("squash", "shortest")
-LARGEST = 10_000  # pixels of a side: a configuration file may say anything
+LARGEST_SIDE = 10_000  # pixels of a side: a configuration file may say anything
 # in the order of Pillow's numbers, which configuration files use
 RESAMPLE = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 
@@ -72,10 +72,10 @@ class Preprocessing:
         if self.crops not in (1, 10):
             raise UnseenError(f"Got crops={self.crops}, but expected 1 or 10.")
         resize, size = self.sides
-        if not 0 < size <= resize <= LARGEST:
+        if not 0 < size <= resize <= LARGEST_SIDE:
             raise UnseenError(
                 f"Got resize={resize}, but the backbone sees crops of {size} x {size}: resize must be "
-                f"at least {size}, and at most {LARGEST}."
+                f"at least {size}, and at most {LARGEST_SIDE}."
             )
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) != 3 or not np.isfinite(values).all():
@@ -146,7 +146,7 @@ def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
 def read_preprocessing(
     processor: Mapping[str, object], open_clip: Mapping[str, object], config: Mapping[str, object]
 ) -> Preprocessing | None:
-    """Return what the files beside a model say, or None where none of them says anything.
+    """Return what the files beside a model say, or None if none of them says anything.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def _square(value: object, name: str, where: str) -> int:
 
 
 def _whole(value: object, name: str, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST_SIDE:
         raise UnseenError(f"{where} says {name}: {value!r}, expected the side of a square in pixels.")
     return value
 

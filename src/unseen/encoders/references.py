@@ -13,21 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from unseen._core.files import file_sha256
+from unseen._core.hub import HUB_PREFIX
+from unseen.datasets.features import EncoderCard
 from unseen.errors import UnseenError, did_you_mean, one_line
 
 Reference = str | os.PathLike[str]
-Kind = Literal["image", "text"]
+Modality = Literal["image", "text"]
 Config = Mapping[str, object]
 
-HUB_PREFIX = "hf:"
 # stems of the ONNX file, the more specific first; a variant is appended as in model_quantized.onnx
-STEMS: Mapping[Kind, tuple[str, ...]] = {
+STEMS: Mapping[Modality, tuple[str, ...]] = {
     "image": ("vision_model", "model"),
     "text": ("text_model", "model"),
 }
 FOLDERS = ("onnx/", "")
-# what an encoder of each kind reads beside its ONNX file, where it is there
-COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
+# what an encoder of each modality reads beside its ONNX file, if it is there
+COMPANIONS: Mapping[Modality, tuple[str, ...]] = {
     "image": ("config.json", "preprocessor_config.json", "processor_config.json", "open_clip_config.json"),
     "text": ("config.json", "tokenizer.json", "tokenizer_config.json", "1_Pooling/config.json"),
 }
@@ -57,8 +59,18 @@ class ModelFiles:
     revision: str | None = None
     variant: str | None = None
 
+    def describe(self) -> EncoderCard:
+        """Return what identifies the model."""
+        return {
+            "name": self.name,
+            "file": self.model.name,
+            "revision": self.revision,
+            "variant": self.variant,
+            "sha256": file_sha256(self.model),
+        }
+
     def config(self, name: str) -> Config:
-        """Return the JSON object in a configuration file; an empty one where the file is absent."""
+        """Return the JSON object in a configuration file; an empty one if the file is absent."""
         file = self.folder / name
         if not file.is_file():
             return {}
@@ -71,14 +83,14 @@ class ModelFiles:
         return content
 
 
-def find_model(reference: Reference, kind: Kind, variant: str | None = None) -> ModelFiles:
+def find_model(reference: Reference, modality: Modality, variant: str | None = None) -> ModelFiles:
     """Return the files of an encoder; those of a hub repository are downloaded unless they are cached.
 
     Parameters
     ----------
     reference : str or path
         An ONNX file, a folder in Hugging Face layout, or ``hf:owner/name[@revision]``.
-    kind : {"image", "text"}
+    modality : {"image", "text"}
         Which part of a model with both to take.
     variant : str, optional
         Suffix of the ONNX file, such as ``"quantized"`` for ``model_quantized.onnx``.
@@ -87,12 +99,12 @@ def find_model(reference: Reference, kind: Kind, variant: str | None = None) -> 
     if text.startswith(HUB_PREFIX):
         from unseen.encoders.hub import fetch_model
 
-        return fetch_model(text, kind, variant)
+        return fetch_model(text, modality, variant)
     path = Path(reference)
     if not path.is_dir():
         return _bare_file(path, variant)
     names = [file.relative_to(path).as_posix() for file in _onnx_files(path)]
-    return ModelFiles(text, path / choose_onnx(names, kind, variant, text), path, variant=variant)
+    return ModelFiles(text, path / choose_onnx(names, modality, variant, text), path, variant=variant)
 
 
 def _bare_file(path: Path, variant: str | None) -> ModelFiles:
@@ -114,7 +126,7 @@ def _onnx_files(folder: Path) -> Iterable[Path]:
     return sorted(file for place in FOLDERS for file in (folder / place).glob("*.onnx"))
 
 
-def choose_onnx(names: Iterable[str], kind: Kind, variant: str | None, where: str) -> str:
+def choose_onnx(names: Iterable[str], modality: Modality, variant: str | None, where: str) -> str:
     """Return the ONNX file of a folder or repository, given the names of its files.
 
     Without ``variant`` the plain file is taken, or the only variant if there is just one.
@@ -135,7 +147,7 @@ def choose_onnx(names: Iterable[str], kind: Kind, variant: str | None, where: st
             f"{where} has no ONNX file (onnx/model.onnx). Export one, for instance with: "
             f"optimum-cli export onnx --model {where.removeprefix(HUB_PREFIX)} FOLDER"
         )
-    for stem in STEMS[kind]:
+    for stem in STEMS[modality]:
         variants = _variants(known, stem)
         if variant is None and len(variants) == 1:
             return next(iter(variants.values()))
@@ -144,7 +156,7 @@ def choose_onnx(names: Iterable[str], kind: Kind, variant: str | None, where: st
         if variants:
             raise UnseenError(_unknown_variant(variants, stem, variant, where))
     raise UnseenError(
-        f"{where} has {', '.join(known)}, expected {' or '.join(f'{s}.onnx' for s in STEMS[kind])}. "
+        f"{where} has {', '.join(known)}, expected {' or '.join(f'{s}.onnx' for s in STEMS[modality])}. "
         "Name the file itself."
     )
 

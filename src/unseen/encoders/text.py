@@ -15,7 +15,7 @@ from unseen._core.arrays import as_array
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.progress import progress
 from unseen.datasets.features import EncoderCard
-from unseen.encoders._onnx import Node, Tensor, find_output, open_session, run_session, sha256_of, signature
+from unseen.encoders._onnx import Node, Tensor, find_output, open_session, run_session, signature
 from unseen.encoders.references import ModelFiles, Reference, find_model
 from unseen.errors import UnseenError, need_extra, one_line
 
@@ -105,7 +105,7 @@ class TextEncoder:
 
     A model that takes strings gets the texts as they are. A model that takes token numbers needs the
     ``tokenizer.json`` that its authors publish with it. Padding and truncation are those of the tokenizer;
-    where it says nothing, texts are cut at the length that the model takes, and are batched by length so
+    if it says nothing, texts are cut at the length that the model takes, and are batched by length so
     that they need no padding. An embedding does not depend on the texts beside it.
 
     Parameters
@@ -151,11 +151,7 @@ class TextEncoder:
     def describe(self) -> EncoderCard:
         """Return what identifies the encoder."""
         return {
-            "name": self.files.name,
-            "file": self.file.name,
-            "revision": self.files.revision,
-            "variant": self.files.variant,
-            "sha256": sha256_of(self.file),
+            **self.files.describe(),
             "output": self.output,
             "pooling": self.pooling or "mean",
         }
@@ -216,14 +212,11 @@ class TextEncoder:
     def _tokenize(self, texts: list[str], fixed: int | None) -> list[Encoding]:
         tokenizer = self._open_tokenizer()
         try:
-            padding = Padding.find(tokenizer, self.files, fixed)
             limit = _limit(tokenizer, self.files, fixed)
-            tokenizer.no_padding()  # applied below, where it cannot depend on the batch
+            _set_padding(tokenizer, self.files, fixed)
             if limit is not None:
                 tokenizer.enable_truncation(**{**(tokenizer.truncation or {}), "max_length": limit})
-            encoded = tokenizer.encode_batch(texts)
-            for text in encoded:
-                padding.apply(text)
+            encoded = [tokenizer.encode(text) for text in texts]  # padding must not depend on the batch
         except Exception as error:  # the package has no exception class of its own
             raise UnseenError(
                 f"{str(self.tokenizer_file)!r} is not a tokenizer that can be used: {one_line(error)}."
@@ -289,47 +282,17 @@ def read_pooling(files: ModelFiles) -> str | None:
 # ---- padding and truncation ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Padding:
-    """How texts are padded, each on its own: to a length, to a multiple, or not at all."""
-
-    length: int | None = None
-    multiple: int | None = None
-    direction: str = "right"
-    pad_id: int = 0
-    pad_type_id: int = 0
-    pad_token: str = "[PAD]"
-
-    @classmethod
-    def find(cls, tokenizer: Tokenizer, files: ModelFiles, fixed: int | None) -> Padding:
-        """Return the padding that the tokenizer stores, or else that the model needs."""
-        stored = tokenizer.padding
-        if stored is not None:
-            return cls(
-                fixed or stored["length"],
-                stored["pad_to_multiple_of"],
-                stored["direction"],
-                stored["pad_id"],
-                stored["pad_type_id"],
-                stored["pad_token"],
-            )
+def _set_padding(tokenizer: Tokenizer, files: ModelFiles, fixed: int | None) -> None:
+    """Pad as the tokenizer says, or else only if the model takes, or was trained with, one length."""
+    stored = tokenizer.padding
+    if stored is not None:
+        tokenizer.enable_padding(**{**stored, "length": fixed or stored["length"]})
+        return
+    if fixed is None and files.config("config.json").get("model_type") in PADDED_TO_THE_END:
+        fixed = _limit(tokenizer, files, None)
+    if fixed is not None:
         token, number = _pad_token(tokenizer, files)
-        if fixed is None and files.config("config.json").get("model_type") in PADDED_TO_THE_END:
-            fixed = _limit(tokenizer, files, None)
-        return cls(length=fixed, pad_id=number, pad_token=token)
-
-    def apply(self, text: Encoding) -> None:
-        """Pad one text."""
-        length = self.length or len(text.ids)
-        if self.multiple:
-            length = -(-max(length, len(text.ids)) // self.multiple) * self.multiple
-        text.pad(
-            length,
-            direction=self.direction,
-            pad_id=self.pad_id,
-            pad_type_id=self.pad_type_id,
-            pad_token=self.pad_token,
-        )
+        tokenizer.enable_padding(length=fixed, pad_id=number, pad_token=token)
 
 
 def _pad_token(tokenizer: Tokenizer, files: ModelFiles) -> tuple[str, int]:
@@ -349,7 +312,7 @@ def _pad_token(tokenizer: Tokenizer, files: ModelFiles) -> tuple[str, int]:
 
 
 def _limit(tokenizer: Tokenizer, files: ModelFiles, fixed: int | None) -> int | None:
-    """Return how many tokens the encoder reads; None where nothing says so."""
+    """Return how many tokens the encoder reads; None if nothing says so."""
     stored = tokenizer.truncation
     known = [fixed, stored["max_length"] if stored else None]
     if stored is None:
@@ -367,7 +330,7 @@ def _positions(config: Mapping[str, object]) -> int | None:
 
 
 def _small(value: object) -> int | None:
-    """Return a length; transformers writes 10^30 where it knows none."""
+    """Return a length; transformers writes 10^30 if it knows none."""
     return int(value) if isinstance(value, int | float) and 2 < value < 10**6 else None
 
 
