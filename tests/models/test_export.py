@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from onnx_models import map_backbone, mean_backbone, small_network
 from unseen import ESZSL, LDA, GZSLClassifierCV, LinearSV
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.encoders.backbone import Backbone
 from unseen.errors import UnseenError
 from unseen.models.export import export
@@ -24,10 +24,12 @@ from unseen.models.export import export
 
 @pytest.fixture(scope="module")
 def data():
-    return load("synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=6, random_state=1)
+    return load_dataset(
+        "synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=6, random_state=1
+    )
 
 
-NAMES = ["plain", "unit", "standard", "calibrated", "scaler", "scaler and unit", "scaler around"]
+NAMES = ["plain", "unit", "roots", "standard", "calibrated", "scaler", "scaler and unit", "scaler around"]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,7 @@ def models(data):
     return {
         "plain": LinearSV(data.prototypes, normalize=None).fit(X, y),
         "unit": ESZSL(data.prototypes).fit(X, y),
+        "roots": LDA(data.prototypes, normalize="sqrt").fit(X, y),
         "standard": LDA(data.prototypes, normalize="standard").fit(X, y),
         "calibrated": GZSLClassifierCV(LinearSV(data.prototypes), {"alpha": [0.1]}).fit(X, y),
         "float32": ESZSL(data.prototypes).fit(X.astype(np.float32), y),
@@ -74,6 +77,7 @@ def test_onnx_runtime_predicts_the_same(tmp_path, data, name, models):
     classes = np.array(json.loads(words["classes"]))
     np.testing.assert_array_equal(classes[label], model.predict(X))
     assert json.loads(words["seen"]) == data.seen.tolist()
+    assert words["normalize"] == {"roots": "sqrt", "plain": "", "standard": "", "scaler": ""}.get(name, "l2")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,7 +87,8 @@ def test_three_lines_of_numpy_predict_the_same(tmp_path, data, name, models):
     layer = np.load(tmp_path / "m.npz", allow_pickle=False)
     samples = data.X.astype(np.float64)
     X = samples * layer["scale"] + layer["offset"] if "scale" in layer else samples
-    X = X / np.linalg.norm(X, axis=1, keepdims=True) if layer["normalize"] == "l2" else X
+    X = np.sign(X) * np.abs(X) ** 0.5 if layer["normalize"] == "sqrt" else X
+    X = X / np.linalg.norm(X, axis=1, keepdims=True) if layer["normalize"] in ("l2", "sqrt") else X
     scores = X @ layer["coef"].T + layer["intercept"]
     np.testing.assert_allclose(scores, scores_of(model, samples), rtol=1e-8, atol=1e-10)
     np.testing.assert_array_equal(layer["classes"][scores.argmax(axis=1)], model.predict(samples))

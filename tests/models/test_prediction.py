@@ -13,10 +13,10 @@ import pyarrow.parquet
 import pytest
 
 from unseen import GZSLClassifierCV, LinearSV
-from unseen.datasets import load
-from unseen.datasets.prototypes import Prototypes
+from unseen._core.prototypes import Prototypes
+from unseen.datasets import load_dataset
 from unseen.errors import UnseenError
-from unseen.models.prediction import open_samples, predict_tables, write_csv, write_parquet
+from unseen.models.prediction import open_samples, predict_tables, write_parquet, write_tables
 
 N, WIDTH = 9000, 6  # more than two blocks
 
@@ -74,7 +74,7 @@ def test_names_of_images_and_data_sets(tmp_path, X, model):
     np.savez(tmp_path / "x.npz", X=X[:2], files=np.array(["a.jpg", "b.jpg"]))
     (table,) = predict_tables(model, open_samples(tmp_path / "x.npz"))
     assert table["file"] == ["a.jpg", "b.jpg"]
-    assert open_samples("digits").shape == load("digits").X.shape
+    assert open_samples("digits").shape == load_dataset("digits").X.shape
 
 
 def test_classes_are_ranked(X, model, tmp_path):
@@ -99,7 +99,9 @@ def test_probabilities_are_those_of_the_model(X, model, tmp_path):
 
 
 def test_what_fits_no_class_is_unknown(tmp_path):
-    data = load("synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=6, random_state=1)
+    data = load_dataset(
+        "synthetic", n_samples=300, n_features=12, n_classes=12, n_attributes=6, random_state=1
+    )
     seen, names = data.seen[data.y], np.array(data.class_names)
     search = GZSLClassifierCV(LinearSV(Prototypes(names, (), data.prototypes)), {"alpha": [0.1]})
     search.fit(data.X[seen], names[data.y[seen]])
@@ -114,7 +116,7 @@ def test_what_fits_no_class_is_unknown(tmp_path):
 
 def test_a_method_alone_cannot_reject(X, model, tmp_path):
     np.save(tmp_path / "x.npy", X[:3])
-    with pytest.raises(UnseenError, match="LinearSV has no threshold for unknown classes"):
+    with pytest.raises(UnseenError, match="LinearSV has no thresholds for unknown classes"):
         list(predict_tables(model, open_samples(tmp_path / "x.npy"), reject=0.05))
 
 
@@ -176,7 +178,7 @@ def test_arrays_that_cannot_be_read(tmp_path):
 def test_csv_and_parquet_hold_the_same(tmp_path, X, model):
     np.save(tmp_path / "x.npy", X)
     text = io.StringIO()
-    write_csv(predict_tables(model, open_samples(tmp_path / "x.npy"), 2), text)
+    write_tables(predict_tables(model, open_samples(tmp_path / "x.npy"), 2), text)
     write_parquet(predict_tables(model, open_samples(tmp_path / "x.npy"), 2), tmp_path / "p.parquet")
     rows = list(csv.DictReader(io.StringIO(text.getvalue())))
     table = pyarrow.parquet.read_table(tmp_path / "p.parquet").to_pylist()

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from unseen._core.blocks import BoolArray, IndexArray
-from unseen._core.labels import LabelArray, distinct_labels, label_positions
+from unseen._core.labels import LabelArray, distinct_labels, label_positions, shortened
 from unseen._core.rows import choose_rows
-from unseen.datasets import ZeroShotDataset, load
+from unseen._core.taxonomy import CONFIDENCE, Taxonomy
+from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.features import check_same_encoder
+from unseen.datasets.tables import find_features
 from unseen.errors import UnseenError
-from unseen.metrics import accuracy, auroc, false_positive_rate, harmonic_mean
-from unseen.models.io import Model
-from unseen.models.prediction import check_width
-from unseen.selection.rejection import Rejection
+from unseen.metrics import accuracy, auroc, false_positive_rate, frequent_mistakes, harmonic_mean
+from unseen.models.io import Model, facts_of
+from unseen.models.levels import LevelResult, evaluate_levels, format_levels
+from unseen.models.prediction import check_width, feature_names, matched_features
 from unseen.selection.search import GZSLClassifierCV
 
 HARDEST = 10  # classes whose confusions are shown
@@ -35,13 +37,13 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class ClassResult:
-    """The answers for the samples of one class."""
+    """The predictions for the samples of one class."""
 
     name: str
     kind: str  # "seen" or "unseen"
     samples: int
     accuracy: float  # percent
-    taken_for: Mapping[str, int]  # wrong answers, the most frequent first
+    taken_for: Mapping[str, int]  # wrong predictions, the most frequent first
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,9 @@ class Evaluation:
     harmonic: Accuracy | None
     classes: tuple[ClassResult, ...]  # those with samples, in the order of the model
     notes: tuple[str, ...] = ()
-    unknown: Unknown | None = None  # where labels are outside of the model
+    unknown: Unknown | None = None  # if labels are outside of the model
+    levels: tuple[LevelResult, ...] = ()  # of the taxonomy, if there is one
+    confidence: float = CONFIDENCE  # of the predictions at these levels
 
     def hardest(self, most: int = HARDEST) -> list[ClassResult]:
         """Return the classes with the lowest accuracies, without those that are always right."""
@@ -99,24 +103,47 @@ class Evaluation:
                 if self.unknown
                 else {}
             ),
+            **(
+                {"confidence": self.confidence, "levels": [level.as_json() for level in self.levels]}
+                if self.levels
+                else {}
+            ),
             "notes": list(self.notes),
         }
 
 
 def evaluation_data(
-    source: str | PathLike[str], features: str = "res101", split_dir: str | PathLike[str] | None = None
+    source: str | PathLike[str],
+    features: str = "res101",
+    split_dir: str | PathLike[str] | None = None,
+    *,
+    model: Model | None = None,
+    label: str | None = None,
+    ignore: Sequence[str] | None = None,
 ) -> ZeroShotDataset:
-    """Return labeled data by name or path; class descriptions are not needed, the model has them."""
-    data = load(source, features=features, split_dir=split_dir, require_features=False)
+    """Return labeled data by name or path; class descriptions are not needed, the model has them.
+
+    The columns of a table are matched with the features of ``model``, if it is given.
+    """
+    data = load_dataset(
+        source, features=features, split_dir=split_dir, label=label, ignore=ignore, require_features=False
+    )
     if data.X is None or data.y is None:
         raise UnseenError(data.missing[0])
-    return data
+    return data if model is None else match_features(model, data)
 
 
-def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None = None) -> Evaluation:
+def evaluate(
+    model: Model,
+    data: ZeroShotDataset,
+    *,
+    taxonomy: Any = None,
+    confidence: float = CONFIDENCE,
+) -> Evaluation:
     """Return how good a model is on labeled data; it predicts among all of its classes.
 
-    If the data set has a seen test set, its test samples are used; otherwise all samples.
+    If the data set has a seen test set, its test samples are used; otherwise all samples. A note warns if the
+    model may have been trained on them.
 
     Parameters
     ----------
@@ -124,34 +151,41 @@ def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None
     data : ZeroShotDataset
         With features and labels. Samples of classes that the model does not know count as unknown: the
         result says how well the model detects them. It needs a GZSLClassifierCV for that.
-    card : mapping, optional
-        The model's card: with it, a note warns if the model may have been trained on this data.
+    taxonomy : path of a CSV file, DataFrame or mapping, optional
+        As in ``GZSLClassifierCV.predict``: the result has a part for every level.
+    confidence : float
+        Of the predictions at these levels.
 
     Examples
     --------
-    >>> from unseen.datasets import load
+    >>> from unseen.datasets import load_dataset
     >>> from unseen.models.training import train
-    >>> digits = load("digits")
+    >>> digits = load_dataset("digits")
     >>> model, card = train(digits, "linear-sv")
     >>> [result.name for result in evaluate(model, digits).classes if result.kind == "unseen"]
     ['3', '4', '6']
     """
-    check_same_encoder(data.encoder, (card or {}).get("encoder"), data.name)
+    groups = None if taxonomy is None else Taxonomy.from_table(taxonomy, model.classes_)
+    facts = facts_of(model)
+    check_same_encoder(data.encoder, facts.get("encoder"), data.name)
+    data = match_features(model, data)
     check_width(model, data.X.shape[1], data.name)
     names = np.array(data.class_names)[data.y].astype(str)
-    rows = _test_samples(data)
+    rows = evaluation_rows(data)
     if not len(rows):
         raise UnseenError(f"{data.name} holds no samples.")
     classes = np.asarray(model.classes_).astype(str)
     outside = ~np.isin(names[rows], classes)
     unknown = None
-    if outside.any() and not outside.all() and isinstance(model, GZSLClassifierCV) and model.rejection_:
-        unknown = _tell_unknown(model, model.rejection_, data.X, names, rows, outside)
+    if outside.any() and not outside.all() and isinstance(model, GZSLClassifierCV):
+        unknown = _tell_unknown(model, data.X, names, rows, outside)
         rows = rows[~outside]
     y = label_positions(names[rows], classes, data.name, "the model does not know (unseen add-class adds it)")
-    predicted = label_positions(
-        np.asarray(model.predict(choose_rows(data.X, rows))).astype(str), classes, "the model"
-    )
+    X = choose_rows(data.X, rows)
+    with matched_features():
+        found = np.asarray(model.predict(X)).astype(str)
+        levels = () if groups is None else evaluate_levels(model, X, y, groups, confidence)
+    predicted = label_positions(found, classes, "the model")
     unseen = _accuracy(y, predicted, ~model.seen_)
     seen = _accuracy(y, predicted, model.seen_)
     return Evaluation(
@@ -160,23 +194,36 @@ def evaluate(model: Model, data: ZeroShotDataset, card: Mapping[str, Any] | None
         seen=seen,
         harmonic=_harmonic(unseen, seen),
         classes=tuple(_class_results(y, predicted, classes.tolist(), model.seen_)),
-        notes=tuple(_notes(data, card or {})),
+        notes=(*data.notes, *_notes(data, facts)),
         unknown=unknown,
+        levels=levels,
+        confidence=confidence,
     )
+
+
+def match_features(model: Model, data: ZeroShotDataset) -> ZeroShotDataset:
+    """Return the data with the features that the model takes, in its order, if both have names."""
+    wanted, names = feature_names(model), data.feature_names
+    if wanted is None or names is None or tuple(wanted) == names:
+        return data
+    columns = [names.index(name) for name in find_features(wanted, names, data.name)]
+    extra = [name for name in names if name not in wanted]
+    notes = [f"not a feature of the model, and not used: {shortened(extra, 8)}."] if extra else []
+    return replace(data, X=data.X[:, columns], feature_names=tuple(wanted), notes=(*data.notes, *notes))
 
 
 def _tell_unknown(
     model: GZSLClassifierCV,
-    rejection: Rejection,
     X: Any,
     names: LabelArray,
     rows: IndexArray,
     outside: BoolArray,
 ) -> Unknown:
     """Return how well samples of unknown classes, marked in (rows,) bool, are detected."""
-    familiar = model.familiarity(choose_rows(X, rows))
-    known, unknown = familiar[~outside], familiar[outside]
-    threshold = rejection.threshold(REJECT)
+    with matched_features():
+        sure = model.predict_proba(choose_rows(X, rows)).max(axis=1)
+    known, unknown = sure[~outside], sure[outside]
+    threshold = model.rejection_threshold(REJECT)
     return Unknown(
         classes=tuple(distinct_labels(names[rows[outside]]).tolist()),
         samples=int(outside.sum()),
@@ -187,7 +234,8 @@ def _tell_unknown(
     )
 
 
-def _test_samples(data: ZeroShotDataset) -> IndexArray:
+def evaluation_rows(data: ZeroShotDataset) -> IndexArray:
+    """Return the samples to evaluate on: the test samples if there is a seen test set, otherwise all."""
     if data.test_seen is None:
         return np.arange(len(data.y))
     test_unseen = np.flatnonzero(data.unseen[data.y]) if data.test_unseen is None else data.test_unseen
@@ -215,20 +263,23 @@ def _harmonic(unseen: Accuracy | None, seen: Accuracy | None) -> Accuracy | None
 def _class_results(
     y: IndexArray, predicted: IndexArray, names: Sequence[str], seen: BoolArray
 ) -> list[ClassResult]:
-    results = []
-    for label in np.unique(y):
-        answers = np.bincount(predicted[y == label], minlength=len(names))  # (classes,)
-        total, right = int(answers.sum()), int(answers[label])
-        answers[label] = 0
-        order = np.argsort(-answers, kind="stable")[: np.count_nonzero(answers)]
-        taken_for = {names[other]: int(answers[other]) for other in order}
-        kind = "seen" if seen[label] else "unseen"
-        results.append(ClassResult(names[label], kind, total, 100 * right / total, taken_for))
-    return results
+    n = len(names)
+    samples, right = np.bincount(y, minlength=n), np.bincount(y[y == predicted], minlength=n)
+    mistakes = frequent_mistakes(y, predicted, n, most=n)
+    return [
+        ClassResult(
+            name=names[c],
+            kind="seen" if seen[c] else "unseen",
+            samples=int(samples[c]),
+            accuracy=100 * int(right[c]) / int(samples[c]),
+            taken_for={names[other]: count for other, count in mistakes[c]},
+        )
+        for c in np.flatnonzero(samples).tolist()
+    ]
 
 
-def _notes(data: ZeroShotDataset, card: Mapping[str, Any]) -> list[str]:
-    same = data.name == card.get("data")
+def _notes(data: ZeroShotDataset, facts: Mapping[str, Any]) -> list[str]:
+    same = data.name == facts.get("data")
     if data.test_seen is None and same:
         return [
             f"the model was fitted on data called {data.name!r}, which has no seen test set. If it was "
@@ -256,6 +307,7 @@ def format_evaluation(found: Evaluation) -> str:
         *(f"{name:<17} {_percent(value)}" for name, value in numbers.items()),
     ]
     lines += _unknown_lines(found.unknown) if found.unknown else []
+    lines += format_levels(found.levels, found.confidence) if found.levels else []
     hardest = found.hardest()
     if hardest:
         lines += ["", "Hardest classes", *(_class_line(result) for result in hardest)]

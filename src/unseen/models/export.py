@@ -14,20 +14,22 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.files import atomic_path, write_npz
 from unseen._core.labels import LabelArray
+from unseen._core.scaling import has_unit_rows
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError, need_extra
-from unseen.selection.temperature import Temperature
 
 FORMATS = ("onnx", "npz")
+LAYER_FORMAT = 1  # what the arrays and the metadata of a layer are called and mean
 
 
 @dataclass(frozen=True, eq=False)
 class LinearLayer:
     """The classifier of a fitted model: ``scores = scaled(X) @ coef.T + intercept``, gamma included.
 
-    ``normalize`` says how samples are scaled first: ``"l2"`` to unit length, ``None`` not at all. The
-    scalers of a pipeline come before that: ``X * scale + offset``. Without ``"l2"`` they are folded into the
-    classifier, as standardized features are: it takes raw features.
+    ``normalize`` says how samples are scaled first: ``"l2"`` to unit length, ``"sqrt"`` to unit length after
+    ``sign(x) sqrt(|x|)`` of every feature, ``None`` not at all. The scalers of a pipeline come before that:
+    ``X * scale + offset``. With ``None`` they are folded into the classifier, as standardized features are:
+    it takes raw features.
     """
 
     coef: FloatArray  # (classes, features)
@@ -38,9 +40,6 @@ class LinearLayer:
     scale: FloatArray | None = None  # (features,)
     offset: FloatArray | None = None  # (features,)
     temperature: float = 1.0  # probabilities are softmax(scores / temperature)
-    temperature_unseen: float = 1.0  # the same where the best class is unseen
-    temperature_power: float = 0.0  # both times this power of (max - mean of the scores) / height
-    temperature_height: float = 1.0
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -55,29 +54,23 @@ class LinearLayer:
             )
         seen = np.asarray(selection.seen_)
         coef, intercept = estimator.coef_, estimator.intercept_ - getattr(selection, "gamma_", 0.0) * seen
-        normalize = "l2" if estimator.normalize == "l2" else None
+        normalize = estimator.normalize if has_unit_rows(estimator.normalize) else None
         scale, offset = _scaling([*outer, *inner], coef.shape[1])
         if normalize is None and scale is not None:
             # (x a + b) . c + d = x . (a c) + b . c + d
             coef, intercept, scale, offset = coef * scale, intercept + coef @ offset, None, None
         classes = np.asarray(selection.classes_)
-        return cls(coef, intercept, classes, seen, normalize, scale, offset, *_temperatures(selection))
+        temperature = getattr(selection, "temperature_", 1.0)
+        return cls(coef, intercept, classes, seen, normalize, scale, offset, temperature)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of an ``.npz``; scale and offset only where a pipeline has some."""
+        """Return the arrays of an ``.npz``; scale and offset only if a pipeline has some."""
         found = {"coef": self.coef, "intercept": self.intercept, "classes": self.classes, "seen": self.seen}
         found |= {"normalize": np.array(self.normalize or ""), "temperature": np.array(self.temperature)}
-        names = ("temperature_unseen", "temperature_power", "temperature_height")
-        found |= {name: np.array(getattr(self, name)) for name in names}
+        found["format"] = np.array(LAYER_FORMAT)
         if self.scale is not None and self.offset is not None:
             found |= {"scale": self.scale, "offset": self.offset}
         return found
-
-
-def _temperatures(selection: Any) -> tuple[float, float, float, float]:
-    """Return T, that of answers that are unseen classes, power and height; of a method alone the default."""
-    chosen = selection._temperature() if hasattr(selection, "temperature_") else Temperature(1.0)
-    return chosen.value, chosen.value * chosen.factor, chosen.power, chosen.height
 
 
 def _unwrap(model: Any) -> tuple[list[Any], Any]:
@@ -118,6 +111,7 @@ class ImageNetwork(Protocol):
     output: str  # name of the output for features
     layout: str  # "NCHW" or "NHWC"
     pooling: str  # what stands for a sequence of tokens: their "mean", or the "first"
+    preprocessing: Any  # a dataclass that says how an image becomes pixels, see ``Preprocessing``
 
 
 def export(
@@ -138,9 +132,9 @@ def export(
     format : {"onnx", "npz"}
         ``onnx``: input ``features`` (batch, features), outputs ``scores`` (batch, classes) and ``label``
         (batch,), the position in the class names, which are in the metadata under ``classes`` as JSON.
-        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen``, ``temperature``,
-        ``temperature_unseen``, ``temperature_power``, ``temperature_height`` and ``normalize`` ("l2" or "");
-        for some pipelines also ``scale`` and ``offset``, to be applied first.
+        ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen``, ``temperature`` and ``normalize``
+        ("l2", "sqrt" or "", see ``LinearLayer``); for some pipelines also ``scale`` and ``offset``, to be
+        applied first.
     backbone : Backbone, optional
         The image network that computes the features. One ONNX file then holds both: input ``pixels``, as
         the network takes them, and the same outputs.
@@ -155,7 +149,7 @@ def export(
     >>> path = Path(tempfile.mkdtemp()) / "layer.npz"
     >>> export(model, path, "npz")
     >>> [name for name in sorted(np.load(path)) if not name.startswith("temperature")]
-    ['classes', 'coef', 'intercept', 'normalize', 'seen']
+    ['classes', 'coef', 'format', 'intercept', 'normalize', 'seen']
     """
     if format not in FORMATS:
         raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(FORMATS)}.")

@@ -16,46 +16,36 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from unseen import __version__
+from unseen._core.blocks import FloatArray
 from unseen._core.files import atomic_path
-from unseen.base import KAPPA, ZeroShotClassifier
+from unseen._core.hub import HUB_PREFIX
+from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
-from unseen.models.card import Card
-from unseen.selection.rejection import FAMILIARITIES, RATES, Rejection
-from unseen.selection.search import GZSLClassifierCV, HeldOut
+from unseen.metrics import BINS, Reliability
+from unseen.selection.confidence import RATES, HeldOut, Rejection
+from unseen.selection.rehearsal import Trial
+from unseen.selection.search import GZSLClassifierCV
 
 FORMAT = "unseen model"
-VERSION = 1  # of the format; every version up to this one can be loaded
+VERSION = 2  # of the format; files of version 1, from before the first release, are rejected
 Model = ZeroShotClassifier | GZSLClassifierCV
 Tensors = dict[str, NDArray[Any]]
 State = dict[str, Any]  # JSON values
 CURVE = ("breakpoints", "unseen_curve", "seen_curve", "h_curve")
-CHOSEN = ("gamma_", "gamma_zsl_", "best_index_", "best_index_zsl_", "best_params_", "best_params_zsl_")
-# what the first model files lack
-ADDED = {
-    "gamma_rule_": "paper",
-    "retention_": float("nan"),
-    "retention_zsl_": float("nan"),
-    "kappa_": KAPPA,
-    "sample_bias_": 0.0,
-    "temperature_": 1.0,
-    "temperature_ratio_": 1.0,
-    "temperature_factor_": 1.0,
-    "temperature_power_": 0.0,
-    "temperature_height_": 1.0,
-}
+CHOSEN = ("gamma_", "temperature_", "best_params_", "best_params_zsl_", "best_score_")
+KINDS = ("seen", "unseen")
+TRIAL = ("y", "seen", "right", "flips")
 
 
-def save(model: Model, path: str | PathLike[str], *, card: Card | Mapping[str, Any] | None = None) -> None:
+def save_model(model: Model, path: str | PathLike[str]) -> None:
     """Write a fitted model to a file.
 
     Parameters
     ----------
     model : a fitted method, or a fitted GZSLClassifierCV with its calibration
     path : path of the file, with any ending
-    card : Card or mapping, optional
-        What a reader of the file should know, as JSON values; ``read_card`` returns it.
 
     Examples
     --------
@@ -63,15 +53,14 @@ def save(model: Model, path: str | PathLike[str], *, card: Card | Mapping[str, A
     >>> from unseen import LinearSV
     >>> model = LinearSV([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])
     >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
-    >>> save(model, path)
-    >>> load(path).predict([[1.0, 1.0]]) == model.predict([[1.0, 1.0]])
+    >>> save_model(model, path)
+    >>> load_model(path).predict([[1.0, 1.0]]) == model.predict([[1.0, 1.0]])
     array([ True])
     """
     state, tensors = (
         _selection_state(model) if isinstance(model, GZSLClassifierCV) else _state(model, "model")
     )
-    facts = card.to_json() if isinstance(card, Card) else card or {}
-    text = json.dumps({**state, "card": _plain(facts, "card")})
+    text = json.dumps(state)
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     header = {"format": FORMAT, "version": str(VERSION), "written_by": f"unseen {__version__}"}
     header |= {"model": text, "sha256": _checksum(text, tensors)}
@@ -85,15 +74,19 @@ def save(model: Model, path: str | PathLike[str], *, card: Card | Mapping[str, A
             raise OSError(str(error)) from error
 
 
-def load(path: str | PathLike[str], *, method: type[ZeroShotClassifier] | None = None) -> Model:
+def load_model(path: str | PathLike[str], *, method: type[ZeroShotClassifier] | None = None) -> Model:
     """Return the model in a file, as it was when it was saved.
 
     Parameters
     ----------
-    path : path of the file
+    path : path of the file, or ``hf:owner/name[@revision]`` for a model of the Hugging Face hub
     method : class, optional
         Needed for a method that is not part of this package: a file cannot name code to run.
     """
+    if str(path).startswith(HUB_PREFIX):
+        from unseen.models.hub import fetch_model
+
+        path = fetch_model(str(path))
     state, tensors = _read(Path(path))
     with _complete(path):
         if "selection" in state:
@@ -101,11 +94,9 @@ def load(path: str | PathLike[str], *, method: type[ZeroShotClassifier] | None =
         return _restore(state["model"], tensors, "model", method)
 
 
-def read_card(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return the card that was saved with a model."""
-    card = _read(Path(path))[0].get("card", {})
-    with _complete(path):
-        return dict(card)
+def facts_of(model: Model) -> dict[str, Any]:
+    """Return what a model was made of, such as ``data`` and ``encoder``, as far as it is known."""
+    return model.held_out_.facts if isinstance(model, GZSLClassifierCV) else {}
 
 
 def is_model(path: str | PathLike[str]) -> bool:
@@ -160,6 +151,8 @@ def _complete(path: str | PathLike[str]) -> Iterator[None]:
 def _check_header(header: Mapping[str, str], path: Path) -> None:
     if header.get("format") != FORMAT or not header.get("version", "").isdigit():
         raise UnseenError(f"{str(path)!r} is a safetensors file, but not a model of unseen.")
+    if int(header["version"]) < VERSION:
+        raise UnseenError(f"{str(path)!r} is from before the first release. Fit the model again.")
     if int(header["version"]) > VERSION:
         raise UnseenError(
             f"{str(path)!r} was written by {header.get('written_by')} in format {header['version']}; this is "
@@ -228,8 +221,8 @@ def _is_fitted_name(name: str) -> bool:
 
 
 def _check_estimator(estimator: ZeroShotClassifier) -> None:
-    """Refuse a model whose parts do not fit together, before it fails in the middle of something."""
-    estimator._check_parameters()
+    """Reject a model whose parts do not fit together, before it fails in the middle of something."""
+    estimator.check_parameters()
     n_classes, n_features = len(estimator.classes_), estimator.n_features_in_
     shapes = {
         "classes_": (n_classes,),
@@ -246,7 +239,7 @@ def _check_estimator(estimator: ZeroShotClassifier) -> None:
             raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} holds values that are not finite")
-    rows = estimator._rows(estimator.prototypes_)  # as for a new class
+    rows = estimator.rows(estimator.prototypes_)  # as for a new class
     if estimator.seen_.dtype != bool or [row.shape for row in rows] != [shapes["coef_"], (n_classes,)]:
         raise ValueError("the mapping does not fit the classes")
 
@@ -256,7 +249,7 @@ def _find_class(name: str) -> type[ZeroShotClassifier]:
     if name not in METHODS:
         raise UnseenError(
             f"The model uses the method {name!r}, which is not part of unseen. Import its class and "
-            "load with: unseen.models.io.load(path, method=ThatClass)"
+            "load with: unseen.load_model(path, method=ThatClass)"
         )
     return find_method(name)
 
@@ -280,18 +273,29 @@ def _plain(value: Any, name: str) -> Any:
 def _selection_state(model: GZSLClassifierCV) -> tuple[State, Tensors]:
     check_is_fitted(model, "gamma_")
     state, tensors = _state(model.estimator_, "model")
-    if model.estimator_zsl_ is not model.estimator_:
-        more = _state(model.estimator_zsl_, "zsl")
-        state, tensors = state | more[0], tensors | more[1]
     chosen = {name: _plain(getattr(model, name), name) for name in CHOSEN}
     chosen |= {"gamma": model.gamma, "weights": model.weights}
     chosen |= {"ausuc": model.curve_.ausuc, "resolution": model.curve_.resolution}
-    chosen |= {name: getattr(model, name) for name in ADDED}
-    if model.rejection_ is not None:
-        chosen["rejection_"] = _plain(vars(model.rejection_), "rejection_")
     chosen["cv_results_"] = _plain(model.cv_results_, "cv_results_")
+    held_out, trials = _held_out_state(model.held_out_)
     curve = {f"curve/{name}": getattr(model.curve_, name) for name in CURVE}
-    return {**state, "selection": chosen}, tensors | curve
+    return {**state, "selection": chosen, "held_out": held_out}, tensors | curve | trials
+
+
+def _held_out_state(held_out: HeldOut) -> tuple[State, Tensors]:
+    """Return what held-out samples have shown, without their scores."""
+    state = {name: getattr(held_out, name) for name in ("rule", "retention", "ratio")}
+    state["facts"] = _plain(held_out.facts, "facts")
+    state["rehearsals"] = len(held_out.rehearsals)
+    state["reliability"] = {
+        kind: _plain(vars(found), "reliability") for kind, found in held_out.reliability.items()
+    }
+    state["sets"] = _plain(held_out.sets, "sets")
+    if held_out.rejection is not None:
+        state["rejection"] = _plain(vars(held_out.rejection), "rejection")
+    trials = {f"rehearsal{number}": trial for number, trial in enumerate(held_out.rehearsals)}
+    trials |= {"cross_fitted": held_out.cross_fitted} if held_out.cross_fitted is not None else {}
+    return state, {f"{key}/{name}": getattr(trial, name) for key, trial in trials.items() for name in TRIAL}
 
 
 def _restore_selection(
@@ -300,29 +304,61 @@ def _restore_selection(
     chosen = state["selection"]
     estimator = _restore(state["model"], tensors, "model", method)
     model = GZSLClassifierCV(clone(estimator), gamma=chosen["gamma"], weights=chosen["weights"])
-    model.estimator_ = model.estimator_zsl_ = estimator
-    if "zsl" in state:
-        model.estimator_zsl_ = _restore(state["zsl"], tensors, "zsl", method)
+    model.estimator_, model.zsl_, model.seen_ = estimator, None, estimator.seen_
     for name in CHOSEN:
         setattr(model, name, chosen[name])
-    for name, missing in ADDED.items():
-        setattr(model, name, chosen.get(name, missing))
-    model.rejection_ = _restore_rejection(chosen.get("rejection_"))
-    model.held_out_ = HeldOut()
-    model.seen_ = estimator.seen_
+    model.held_out_ = _restore_held_out(state["held_out"], tensors)
     results = chosen["cv_results_"].items()
     model.cv_results_ = {name: value if name == "params" else np.array(value) for name, value in results}
     curve = {name: tensors[f"curve/{name}"] for name in CURVE}
-    resolution = chosen.get("resolution", 0.0)  # files of release 0.1 have none
-    model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"], resolution=resolution)
+    model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"], resolution=chosen["resolution"])
     return model
 
 
+def _restore_held_out(state: State, tensors: Tensors) -> HeldOut:
+    rehearsals = [_restore_trial(tensors, f"rehearsal{number}") for number in range(state["rehearsals"])]
+    crossed = _restore_trial(tensors, "cross_fitted") if "cross_fitted/y" in tensors else None
+    numbers = {name: state[name] for name in ("retention", "ratio")}
+    rejection = _restore_rejection(state.get("rejection"))
+    return HeldOut(
+        state["rule"],
+        rehearsals,
+        crossed,
+        **numbers,
+        rejection=rejection,
+        reliability={kind: _restore_reliability(**state["reliability"][kind]) for kind in KINDS},
+        sets={kind: _restore_thresholds(state["sets"][kind]) for kind in KINDS},
+        facts=dict(state["facts"]),
+    )
+
+
+def _restore_trial(tensors: Tensors, key: str) -> Trial:
+    y, seen, right, flips = (tensors[f"{key}/{name}"] for name in TRIAL)
+    if not (
+        y.shape == right.shape == flips.shape and y.max(initial=-1) < len(seen) and y.min(initial=0) >= 0
+    ):
+        raise ValueError("the held-out samples are not complete")
+    return Trial(y, seen, right, flips)
+
+
+def _restore_reliability(samples: Any, confidence: Any, accuracy: Any) -> Reliability:
+    found = Reliability(np.array(samples, dtype=np.intp), *np.array([confidence, accuracy], dtype=np.float64))
+    if not found.samples.shape == found.confidence.shape == (BINS,):
+        raise ValueError("the reliability is not complete")
+    return found
+
+
 def _restore_rejection(chosen: State | None) -> Rejection | None:
-    """Return how unknown classes are detected; None for the files of earlier releases, which do not say."""
+    """Return the thresholds for unknown classes."""
     if chosen is None:
         return None
-    shares, thresholds = (np.array(chosen[name], dtype=np.float64) for name in ("shares", "thresholds"))
-    if chosen["score"] not in FAMILIARITIES or not shares.shape == thresholds.shape == RATES.shape:
-        raise ValueError("the thresholds of rejection are not complete")
-    return Rejection(chosen["score"], dict(chosen["auroc"]), shares, thresholds)
+    return Rejection(
+        float(chosen["auroc"]), *(_restore_thresholds(chosen[name]) for name in ("shares", "thresholds"))
+    )
+
+
+def _restore_thresholds(values: Any) -> FloatArray:
+    found = np.array(values, dtype=np.float64)
+    if found.shape != RATES.shape:
+        raise ValueError("the thresholds are not complete")
+    return found

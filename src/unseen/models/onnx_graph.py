@@ -1,12 +1,13 @@
 """The linear layer of a model as an ONNX graph, alone or behind the image network that feeds it.
 
-Import this module only where the package ``onnx`` is known to be needed.
+Import this module only if the package ``onnx`` is known to be needed.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, compose, he
 
 from unseen import __version__
 from unseen.errors import UnseenError, one_line
-from unseen.selection.temperature import LOWEST
+from unseen.models.export import LAYER_FORMAT
 
 if TYPE_CHECKING:
     from unseen.models.export import ImageNetwork, LinearLayer
@@ -64,7 +65,7 @@ def merged_model(network: ImageNetwork, layer: LinearLayer, softmax: bool = Fals
         raise UnseenError(
             f"{network.file.name} cannot be joined with a classifier: {one_line(error)}"
         ) from error
-    return _described(merged, layer)
+    return _described(merged, layer, _pixel_words(network))
 
 
 # ---- the parts ----------------------------------------------------------------------------------------
@@ -81,6 +82,9 @@ def _layer(layer: LinearLayer, version: Version, softmax: bool) -> ModelProto:
         ]
         constants |= {"scale": layer.scale, "offset": layer.offset}
         rows = "shifted"
+    if layer.normalize == "sqrt":
+        nodes += _signed_roots(rows)
+        rows = "roots"
     if layer.normalize is not None:
         nodes += _unit_length(rows, version)
         constants["tiny"] = float(np.finfo(np.float32).tiny)
@@ -95,17 +99,12 @@ def _layer(layer: LinearLayer, version: Version, softmax: bool) -> ModelProto:
         helper.make_tensor_value_info("label", TensorProto.INT64, ["batch"]),
     ]
     if softmax:
-        # p = softmax(scores / T(x)), T(x) = T (h(x) / h)^a, where T is that of the best class
+        # p = softmax(scores / T)
         nodes += [
-            helper.make_node("ArgMax", ["scores"], ["best"], axis=1, keepdims=1),
-            helper.make_node("Gather", ["temperatures", "best"], ["temperature"]),
-            *_height_factor(version),
-            helper.make_node("Mul", ["temperature", "factor"], ["temperature of sample"]),
-            helper.make_node("Div", ["scores", "temperature of sample"], ["logits"]),
+            helper.make_node("Div", ["scores", "temperature"], ["logits"]),
             helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
         ]
-        constants["temperatures"] = np.where(layer.seen, layer.temperature, layer.temperature_unseen)
-        constants |= {"power": layer.temperature_power, "usual": layer.temperature_height, "lowest": LOWEST}
+        constants["temperature"] = layer.temperature
         outputs.append(
             helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", n_classes])
         )
@@ -118,6 +117,16 @@ def _layer(layer: LinearLayer, version: Version, softmax: bool) -> ModelProto:
     )
 
 
+def _signed_roots(rows: str) -> list[NodeProto]:
+    """Return the nodes sign(x) sqrt(|x|); as ``signed_roots``."""
+    return [
+        helper.make_node("Sign", [rows], ["sign"]),
+        helper.make_node("Abs", [rows], ["size"]),
+        helper.make_node("Sqrt", ["size"], ["root of size"]),
+        helper.make_node("Mul", ["sign", "root of size"], ["roots"]),
+    ]
+
+
 def _unit_length(rows: str, version: Version) -> list[NodeProto]:
     """Return the nodes x / max|x|, then x / ||x||, where zero rows stay zero; as ``scale_rows``."""
     return [
@@ -128,18 +137,6 @@ def _unit_length(rows: str, version: Version) -> list[NodeProto]:
         *_reduction("ReduceL2", "bounded", "length", [1], 1, version),
         helper.make_node("Max", ["length", "tiny"], ["norm"]),
         helper.make_node("Div", ["bounded", "norm"], ["unit"]),
-    ]
-
-
-def _height_factor(version: Version) -> list[NodeProto]:
-    """Return the nodes (h(x) / h)^a with h(x) = max_c f(c) - mean_c f(c); as ``Temperature.of``."""
-    return [
-        *_reduction("ReduceMax", "scores", "top", [1], 1, version),
-        *_reduction("ReduceMean", "scores", "middle", [1], 1, version),
-        helper.make_node("Sub", ["top", "middle"], ["height"]),
-        helper.make_node("Div", ["height", "usual"], ["relative"]),
-        helper.make_node("Max", ["relative", "lowest"], ["bounded height"]),
-        helper.make_node("Pow", ["bounded height", "power"], ["factor"]),
     ]
 
 
@@ -208,21 +205,24 @@ def _model(
     )
 
 
-def _described(model: ModelProto, layer: LinearLayer) -> ModelProto:
-    """Return the model with its maker and what its outputs mean."""
+def _pixel_words(network: ImageNetwork) -> dict[str, str]:
+    """Return how an image becomes pixels: size, mean, std, resize, ..., each as JSON."""
+    return {name: json.dumps(value) for name, value in asdict(network.preprocessing).items()}
+
+
+def _described(model: ModelProto, layer: LinearLayer, more: Mapping[str, str] | None = None) -> ModelProto:
+    """Return the model with its maker and what its inputs and outputs mean."""
     if model.ByteSize() > MOST_BYTES:
         raise UnseenError("The network is larger than 2 GB, more than one ONNX file can hold.")
     model.producer_name, model.producer_version = "unseen", __version__
     words = {
+        "format": str(LAYER_FORMAT),
         "classes": json.dumps(layer.classes.tolist()),
         "seen": json.dumps(layer.seen.tolist()),
         "normalize": layer.normalize or "",
         "temperature": json.dumps(layer.temperature),
-        "temperature_unseen": json.dumps(layer.temperature_unseen),
-        "temperature_power": json.dumps(layer.temperature_power),
-        "temperature_height": json.dumps(layer.temperature_height),
     }
-    helper.set_model_props(model, words)
+    helper.set_model_props(model, {**words, **(more or {})})
     return model
 
 
@@ -250,7 +250,7 @@ def _find_value(values: Sequence[ValueInfoProto], name: str) -> ValueInfoProto:
 
 
 def _shape(value: ValueInfoProto) -> list[int | str | None]:
-    """Return the sides of a tensor: a number, a name, or None where the network leaves it open."""
+    """Return the sides of a tensor: a number, a name, or None if the network leaves it open."""
     sides = value.type.tensor_type.shape.dim
     return [side.dim_value if side.HasField("dim_value") else side.dim_param or None for side in sides]
 

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
-from unseen._core.blocks import BoolArray, FloatArray, row_blocks, score_blocks, top_columns
+from unseen._core.blocks import BoolArray, FloatArray, row_blocks, top_columns
+from unseen._core.csv_files import csv_text
 from unseen._core.files import atomic_path
+from unseen._core.labels import UNKNOWN, LabelArray
 from unseen._core.npz import Member, map_npy, read_npz
-from unseen.datasets import load
+from unseen._core.scoring import iter_scores
+from unseen._core.tables import is_table
+from unseen._core.taxonomy import CONFIDENCE, Taxonomy
+from unseen.datasets import load_dataset
 from unseen.datasets.dataset import as_features
+from unseen.datasets.tables import read_samples
 from unseen.errors import UnseenError, need_extra
 from unseen.models.io import Model
-from unseen.selection.rejection import Rejection
-from unseen.selection.search import GZSLClassifierCV, with_unknown
+from unseen.selection.confidence import probabilities
+from unseen.selection.search import GZSLClassifierCV
 
 Table = dict[str, Sequence[str | int | float]]  # column name -> values
 
@@ -32,52 +38,110 @@ Table = dict[str, Sequence[str | int | float]]  # column name -> values
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Features that are read block by block, and the names of their rows if they have any."""
+    """Features that are read block by block, with the names and the true classes of their rows if known."""
 
     name: str
     shape: tuple[int, int]
     blocks: Callable[[], Iterator[NDArray[Any]]]
     names: NDArray[Any] | None = None
+    labels: NDArray[Any] | None = None
+    notes: tuple[str, ...] = ()
 
 
-def open_samples(source: str | PathLike[str], features: str = "res101") -> Samples:
-    """Return the features in a ``.npy`` or ``.npz`` file, or in any data set that ``datasets.load`` takes.
+def open_samples(
+    source: str | PathLike[str],
+    features: str = "res101",
+    *,
+    model: Model | None = None,
+    label: str | None = None,
+    ignore: Collection[str] = (),
+) -> Samples:
+    """Return the features in a ``.npy`` or ``.npz`` file, in a table, or in any data set.
 
     A ``.npy`` is memory-mapped and the array ``X`` of an ``.npz`` is streamed, so both may be larger than
     memory.
+
+    Parameters
+    ----------
+    source : path, or name of a data set
+    features : str
+        Feature file of an xlsa17 folder.
+    model : fitted model, optional
+        The columns of a table are matched with the names of its features.
+    label, ignore : str and collection of str, optional
+        Columns of a table that are not features. Columns of text never are.
     """
     path = Path(source)
     if path.suffix == ".npy":
         return _of_array(path.name, map_npy(path))
     if path.suffix == ".npz":
         return _of_npz(path)
-    data = load(source, features=features, require_features=False)
+    if is_table(path):
+        table = read_samples(path, label=label, ignore=ignore, features=feature_names(model))
+        return replace(_of_array(path.name, table.X, labels=table.y), notes=table.notes)
+    data = load_dataset(source, features=features, require_features=False)
     if data.X is None:
         raise UnseenError(data.missing[0])
-    return _of_array(data.name, data.X, data.sample_names)
+    labels = None if data.y is None else np.array(data.class_names)[data.y]
+    return _of_array(data.name, data.X, data.sample_names, labels)
 
 
-def _of_array(name: str, X: NDArray[Any], names: NDArray[Any] | None = None) -> Samples:
+def feature_names(model: Model | None) -> list[str] | None:
+    """Return the names of the features that a model was fitted with; None if they have none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(map(str, names))
+
+
+@contextmanager
+def matched_features() -> Iterator[None]:
+    """Silence scikit-learn about arrays without names, if their columns have been matched already."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
+
+
+def _of_array(
+    name: str, X: NDArray[Any], names: NDArray[Any] | None = None, labels: NDArray[Any] | None = None
+) -> Samples:
     if X.ndim != 2:
         raise UnseenError(f"{name} has shape {X.shape}, expected (samples, features).")
-    return Samples(name, X.shape, lambda: (X[block] for block in row_blocks(len(X))), names)
+    return Samples(name, X.shape, lambda: (X[block] for block in row_blocks(len(X))), names, labels)
 
 
 def _of_npz(path: Path) -> Samples:
-    names, X = read_npz(path, ["files"]).get("files"), Member.find(path, "X")
+    content, X = read_npz(path, ["files", "y", "class_names"]), Member.find(path, "X")
     if X is None:
         raise UnseenError(f"{path} holds no array X, expected the features (samples, features).")
+    names, labels = content.get("files"), _labels(content, X.shape[0] if X.shape else 0)
     if X.fortran or len(X.shape) != 2 or X.dtype.kind not in "fiub":  # cannot be read row by row
-        return _of_array(path.name, read_npz(path, ["X"])["X"], names)
+        return _of_array(path.name, read_npz(path, ["X"])["X"], names, labels)
     n, width = X.shape
-    return Samples(path.name, (n, width), lambda: X.blocks(row_blocks(n)), names)
+    return Samples(path.name, (n, width), lambda: X.blocks(row_blocks(n)), names, labels)
+
+
+def _labels(content: Mapping[str, NDArray[Any]], n: int) -> NDArray[Any] | None:
+    """Return the class name of every sample; None if there are no usable labels, which are not needed."""
+    y, names = content.get("y"), content.get("class_names")
+    if y is None or y.shape != (n,):
+        return None
+    if names is None or y.dtype.kind not in "iu":
+        return y
+    known = len(y) == 0 or (y.min() >= 0 and y.max() < len(names))
+    return names[y] if known else None
 
 
 # ---- from features to tables ------------------------------------------------------------------------------
 
 
 def predict_tables(
-    model: Model, samples: Samples, top: int = 3, reject: float | None = None
+    model: Model,
+    samples: Samples,
+    top: int = 3,
+    reject: float | None = None,
+    *,
+    coverage: float | None = None,
+    taxonomy: Any = None,
+    confidence: float = CONFIDENCE,
 ) -> Iterator[Table]:
     """Yield the predictions of each block: class, score, probability and kind of the best ``top`` classes.
 
@@ -89,8 +153,16 @@ def predict_tables(
         Number of classes per sample; the second has the columns ``class_2``, ``score_2``, ...
     reject : float, optional
         As in ``GZSLClassifierCV.predict``: class and kind of samples of no described class are ``"unknown"``.
+    coverage : float, optional
+        As in ``GZSLClassifierCV.predict_set``: the column ``candidates`` holds the classes of the set, the
+        most probable first, joined by ``|``.
+    taxonomy, confidence : optional
+        As in ``GZSLClassifierCV.predict``: the columns ``answer``, ``level`` and ``probability`` are those of
+        the finest group that reaches the confidence, and the best class has a ``class_probability``.
     """
-    rejection = None if reject is None else rejection_of(model, reject)
+    groups = None if taxonomy is None else Taxonomy.from_table(taxonomy, model.classes_)
+    threshold = None if reject is None else selected(model).rejection_threshold(reject)
+    thresholds = None if coverage is None else selected(model).set_thresholds(coverage)
     check_width(model, samples.shape[1], samples.name)
     if not samples.shape[0]:
         raise UnseenError(f"{samples.name} holds no samples.")
@@ -99,28 +171,40 @@ def predict_tables(
     for block in samples.blocks():
         X = as_features(block)
         _check_finite(X, start, samples.name)
-        for rows in score_blocks(len(X), len(model.classes_)):
-            scores = model.similarity(X[rows])
-            table = _best(model, scores, top)
-            if rejection is not None and reject is not None:
-                familiar = rejection.familiarity(scores, model.temperature_)
-                table |= _with_unknown(table, familiar < rejection.threshold(reject))
+        for scores in _score_blocks(model, X):
+            p = probabilities(scores.astype(np.float64), getattr(model, "temperature_", 1.0))
+            table = _best(model, scores, p, top)
+            if groups is not None:
+                table = _with_answers(table, groups, p, confidence)
+            if thresholds is not None:
+                table["candidates"] = join_candidates(p, thresholds, model.classes_)
+            if threshold is not None:
+                table |= _with_unknown(table, p.max(axis=1) < threshold)
             yield {**_row_names(samples, start, len(scores)), **table}
             start += len(scores)
 
 
-def rejection_of(model: Model, reject: float) -> Rejection:
-    """Return how a model detects unknown classes; refuse one that cannot."""
+def _score_blocks(model: Model, X: FloatArray) -> Iterator[FloatArray]:
+    """Yield the scores of features whose columns have been matched."""
+    blocks = iter_scores(model, X)
+    with matched_features():
+        first = next(blocks)  # all samples are checked here
+    for _, (scores,) in itertools.chain([first], blocks):
+        yield scores
+
+
+def selected(model: Model) -> GZSLClassifierCV:
+    """Return the model if held-out samples have given it thresholds."""
     if not isinstance(model, GZSLClassifierCV):
         raise UnseenError(
-            f"{type(model).__name__} has no threshold for unknown classes, because nothing was held out. "
-            "Fit the model with unseen fit or GZSLClassifierCV."
+            f"{type(model).__name__} has no thresholds for unknown classes or sets, because nothing was "
+            "held out. Fit the model with unseen fit or GZSLClassifierCV."
         )
-    return model._rejects(reject)
+    return model
 
 
 def check_width(model: Model, width: int, name: str) -> None:
-    """Refuse features that the model was not fitted for."""
+    """Reject features that the model was not fitted for."""
     expected = model.coef_.shape[1]
     if width != expected:
         raise UnseenError(
@@ -145,42 +229,64 @@ def _row_names(samples: Samples, start: int, n: int) -> Table:
     return {"file": samples.names[start : start + n].tolist()}
 
 
-def _best(model: Model, scores: FloatArray, top: int) -> Table:
+def _best(model: Model, scores: FloatArray, p: FloatArray, top: int) -> Table:
     """Return class, score, probability and kind of the ``top`` best classes; of equals the first column."""
     order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")
-    precise = scores.astype(np.float64)
-    searched = isinstance(model, GZSLClassifierCV)
-    probabilities = model._probabilities(precise) if searched else softmax(precise, axis=1)
     table: Table = {}
     for rank in range(top):
         column, suffix = order[:, rank], f"_{rank + 1}" if rank else ""
         table[f"class{suffix}"] = model.classes_[column].tolist()
         table[f"score{suffix}"] = np.take_along_axis(scores, column[:, None], axis=1)[:, 0].tolist()
-        table[f"probability{suffix}"] = probabilities[np.arange(len(column)), column].tolist()
+        table[f"probability{suffix}"] = p[np.arange(len(column)), column].tolist()
         table[f"kind{suffix}"] = kinds[column].tolist()
     return table
 
 
+def _with_answers(table: Table, taxonomy: Taxonomy, p: FloatArray, confidence: float) -> Table:
+    """Return the table with the finest sure group of every sample before its best classes."""
+    found = taxonomy.answer(p, confidence)
+    renamed = {"class_probability" if name == "probability" else name: table[name] for name in table}
+    return {
+        "answer": found.label.tolist(),
+        "level": np.array(taxonomy.level_names)[found.level].tolist(),
+        "probability": found.probability.tolist(),
+        **renamed,
+    }
+
+
+def join_candidates(p: FloatArray, thresholds: FloatArray, classes: LabelArray) -> list[str]:
+    """Return the candidates of every sample as text, the most probable first; "" for none.
+
+    A bar in the name of a class is written with a backslash before it, and a backslash twice.
+
+    >>> p = np.array([[0.3, 0.6, 0.1], [0.4, 0.3, 0.3]])
+    >>> join_candidates(p, np.array([0.2, 0.5, 0.5]), np.array(["jay", "owl", "tit"]))
+    ['owl|jay', 'jay']
+    """
+    names = np.array([str(label).replace("\\", "\\\\").replace("|", "\\|") for label in classes.tolist()])
+    order = np.argsort(-p, axis=1, kind="stable")  # (samples, classes)
+    chosen = np.take_along_axis(p >= thresholds, order, axis=1)
+    return ["|".join(names[row[inside]]) for row, inside in zip(order, chosen)]
+
+
 def _with_unknown(table: Table, unknown: BoolArray) -> Table:
-    """Return the first class and kind of every sample, ``"unknown"`` for some."""
-    return {name: with_unknown(np.array(table[name]), unknown).tolist() for name in ("class", "kind")}
+    """Return class and kind of every sample, and its answer if there is one, ``"unknown"`` for some."""
+    names = (name for name in ("answer", "level", "class", "kind") if name in table)
+    return {name: np.where(unknown, UNKNOWN, np.array(table[name], dtype=str)).tolist() for name in names}
 
 
 # ---- tables to files --------------------------------------------------------------------------------------
 
 
-def write_csv(tables: Iterable[Table], file: IO[str]) -> None:
+def write_tables(tables: Iterable[Table], file: IO[str]) -> None:
     """Write tables with the same columns as one CSV."""
-    writer = csv.writer(file, lineterminator="\n")
     for number, table in enumerate(tables):
-        if number == 0:
-            writer.writerow(table)
         columns = [
             [f"{value:.6g}" if isinstance(value, float) else value for value in column]
             for column in table.values()
         ]
-        writer.writerows(zip(*columns))
+        file.write(csv_text([*([] if number else [list(table)]), *zip(*columns)]))
 
 
 def write_parquet(tables: Iterable[Table], path: str | PathLike[str]) -> None:

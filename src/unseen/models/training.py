@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from unseen import __version__
-from unseen._core.labels import LabelArray
-from unseen._core.rows import choose_rows
+from unseen._core.blocks import BLOCK
+from unseen._core.checks import warn_about
+from unseen._core.prototypes import Prototypes
+from unseen._core.rows import choose_rows, read_rows
+from unseen._core.workspace import Workspace
+from unseen.card import Card
 from unseen.datasets import ZeroShotDataset
-from unseen.datasets.inspection import differ_in_scale
-from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import GZSLFolds, training_samples
-from unseen.methods import METHODS, make_method, method_name
-from unseen.models.card import Card, describe_confidence, expect
-from unseen.selection.auto import fit_best
+from unseen.errors import UnseenError
+from unseen.methods import METHODS, describe_method, make_method, method_name
+from unseen.selection.auto import Contest
+from unseen.selection.rehearsal import as_samples
 from unseen.selection.search import GZSLClassifierCV
 
 AUTO = "auto"
+PREFERRED = ("cosine", "lda-anchored", "lda")  # in this order; other methods follow
 FAST = 40  # methods that cost more than this in the registry are not tried by default
 
 
@@ -27,8 +31,8 @@ def train(
     data: ZeroShotDataset,
     method: str = AUTO,
     *,
-    normalize: str | None = None,
-    gamma: str = "retention",
+    normalize: str = AUTO,
+    gamma: str | float = "retention",
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -36,17 +40,19 @@ def train(
 ) -> tuple[GZSLClassifierCV, Card]:
     """Return a model of all classes of a data set, and its card.
 
-    All samples of the seen classes are used, except those of the data set's own test sets.
+    All samples of the seen classes are used, except those of the data set's own test sets. What may be wrong
+    with data or model is on the card, and issued as warnings.
 
     Parameters
     ----------
     data : ZeroShotDataset
     method : {"auto"}, name of a method, or ``module:Class``
-        ``"auto"`` runs the fast methods through the folds and takes the best mean validation H.
-    normalize : {"l2", "standard", "none"}, optional
-        How features are scaled. By default to unit length; ``"auto"`` also tries standardized features
-        where features differ in scale by more than 1000.
-    gamma : {"retention", "paper"}
+        ``"auto"`` takes the fast method with the highest mean H on the folds; of equals LDA, or cosine if
+        features and descriptions have the same width.
+    normalize : {"auto", "l2", "sqrt", "standard", "none"}
+        How features are scaled, see ``LDA``. ``"auto"`` scales samples to unit length, unless square roots
+        (if no feature is negative) or standardized features have a higher H on every fold.
+    gamma : {"retention", "paper"} or float
         How the calibration gets from the folds to the final model, see ``GZSLClassifierCV``.
     random_state : int
         For the folds and for stochastic methods.
@@ -59,8 +65,8 @@ def train(
 
     Examples
     --------
-    >>> from unseen.datasets import load
-    >>> model, card = train(load("digits"), "linear-sv")
+    >>> from unseen.datasets import load_dataset
+    >>> model, card = train(load_dataset("digits"), "linear-sv")
     >>> card.classes["unseen"]
     ['3', '4', '6']
     """
@@ -70,17 +76,32 @@ def train(
     X, y = choose_rows(data.X, samples), names[data.y[samples]]
     groups = None if data.groups is None else data.groups[samples]
     folds = list(class_folds(data, random_state).split(X, y, groups))
-    searches = {
-        str(candidate): GZSLClassifierCV(
-            candidate.make(S, random_state), cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options
-        )
-        for candidate in candidates(data, method, normalize)
-    }
-    name, model, compared = fit_best(searches, X, y, groups)
-    confidence = describe_confidence(model)
-    if model.held_out_.cross_fitted is None and not model.seen_.all():
-        model.cross_fit(X, y, groups=groups)  # the card reports it, whatever rule chose gamma
-    return model, replace(describe_model(model, data, name, X, y, compared), confidence=confidence)
+    candidates = method_candidates(data, method, normalize)
+    # methods see the same folds; a single one would keep sums and rows that nobody else uses
+    contest = Contest(as_samples(X, y, groups, workspace=Workspace() if len(candidates) > 1 else None))
+
+    def enter(candidate: Candidate, *, unanimous: bool = False) -> None:
+        estimator = candidate.make(S, random_state)
+        search = GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
+        contest.enter(str(candidate), search, unanimous=unanimous)
+
+    for candidate in candidates:
+        enter(candidate)
+    method = contest.leader.name.split()[0]
+    for scaling in other_scalings(method, X) if normalize == AUTO else ():
+        enter(Candidate(method, scaling), unanimous=True)
+    model = contest.finish()
+    model.held_out_.facts |= describe_data(data, len(y), method, contest.compared)
+    _name_features(model, data.feature_names)
+    card = model.card()
+    warn_about(card.checks, stacklevel=2)
+    return model, card
+
+
+def _name_features(model: GZSLClassifierCV, names: Sequence[str] | None) -> None:
+    """Tell a model that was fitted on arrays what their columns are called."""
+    if names is not None:
+        model.estimator_.feature_names_in_ = np.array(names, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -91,62 +112,72 @@ class Candidate:
     normalize: str | None = None
 
     def __str__(self) -> str:
-        return self.method if self.normalize is None else f"{self.method}, {self.normalize}"
+        return self.method if self.normalize is None else f"{self.method} {self.normalize}"
 
     def make(self, prototypes: Prototypes, seed: int) -> Any:
         """Return the unfitted method."""
         return make_method(self.method, prototypes, seed, self.normalize)
 
 
-def candidates(data: ZeroShotDataset, method: str, normalize: str | None) -> list[Candidate]:
-    """Return what is compared: one method, or the fast ones that fit the data."""
+def method_candidates(data: ZeroShotDataset, method: str, normalize: str) -> list[Candidate]:
+    """Return the methods to compare in order of preference: one, or the fast ones that fit the data."""
+    scaling = None if normalize == AUTO else normalize
     if method != AUTO:
-        return [Candidate(method_name(method), normalize)]
-    scales = [normalize]
-    if normalize is None and differ_in_scale(data.X):
-        scales = ["l2", "standard"]
+        return [Candidate(method_name(method), scaling)]
     same_space = data.X.shape[1] == data.prototypes.shape[1]
-    return [
-        Candidate(name, scale)
-        for name, row in METHODS.items()
-        for scale in scales
-        # methods that compare samples with prototypes directly compare directions
-        if row.cost <= FAST and (not row.shared_space or (same_space and scale in (None, "l2")))
+    fast = [
+        name for name, row in METHODS.items() if row.cost <= FAST and (same_space or not row.shared_space)
     ]
+    order = sorted(fast, key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED))
+    return [Candidate(name, scaling) for name in order]
+
+
+def other_scalings(method: str, X: Any) -> list[str]:
+    """Return the ways to scale features that are worth a comparison with unit length."""
+    if describe_method(method).shared_space:  # compares directions of samples and prototypes
+        return []
+    some = read_rows(X, slice(0, BLOCK))
+    return ["sqrt", "standard"] if np.min(some) >= 0 else ["standard"]
 
 
 def class_folds(data: ZeroShotDataset, random_state: int = 0) -> GZSLFolds:
-    """Return the folds of a data set: over its own class folds, where it has some."""
+    """Return the folds of a data set: over its own class folds, if it has some."""
     names = np.array(data.class_names)
     given = [(names[train], names[val]) for train, val in data.class_folds or ()]
     return GZSLFolds(class_folds=given or None, random_state=random_state)
 
 
-def describe_model(
-    model: GZSLClassifierCV,
-    data: ZeroShotDataset,
-    method: str,
-    X: Any,
-    y: LabelArray,
-    compared: dict[str, float],
-) -> Card:
-    """Return the card of a fitted model."""
-    names, seen = model.classes_, model.seen_
-    return Card(
-        data=data.name,
-        checksum=data.checksum,
-        samples=len(y),
-        features=int(X.shape[1]),
-        classes={"seen": names[seen].tolist(), "unseen": names[~seen].tolist()},
-        attributes=list(data.attribute_names or ()),
-        method=method.split(",")[0],
-        normalize=model.estimator_.normalize,
-        params=model.best_params_,
-        gamma=model.gamma_,
-        gamma_rule=model.gamma_rule_,
-        retention=model.retention_,
-        compared={name: round(h, 2) for name, h in compared.items()},
-        expected=expect(model),
-        written_by=f"unseen {__version__}",
-        encoder=data.encoder,
-    )
+def describe_data(
+    data: ZeroShotDataset, n_samples: int, method: str, compared: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return what a model was made of, for its card."""
+    facts = {
+        "method": method,
+        "data": data.name,
+        "checksum": data.checksum,
+        "samples": n_samples,
+        "compared": {name: round(h, 2) for name, h in compared.items()},
+        "encoder": data.encoder,
+        "checks": [check.to_json() for check in data.checks()],
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def add_late(model: GZSLClassifierCV, data: ZeroShotDataset, late: Prototypes) -> Card:
+    """Add the only unseen class to a model of ``data``, and calibrate for it as if it had been there."""
+    samples = training_samples(data)
+    model.add_classes(late)
+    model.recalibrate(choose_rows(data.X, samples), np.array(data.class_names)[data.y[samples]])
+    return model.card()
+
+
+def recalibrate_on(model: GZSLClassifierCV, data: ZeroShotDataset) -> int:
+    """Choose gamma again on the training samples of the seen classes in ``data``; return their number."""
+    names = np.array(data.class_names)[data.y]
+    samples = training_samples(data)
+    samples = samples[np.isin(names[samples], model.classes_[model.seen_])]
+    if not len(samples):
+        raise UnseenError(f"{data.name} holds no training samples of the model's seen classes.")
+    groups = None if data.groups is None else data.groups[samples]
+    model.recalibrate(choose_rows(data.X, samples), names[samples], groups=groups)
+    return len(samples)

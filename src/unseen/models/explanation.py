@@ -1,0 +1,151 @@
+"""Explanations of samples wherever they are, as text and as a small chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unseen._core.blocks import row_blocks
+from unseen.datasets.dataset import as_features
+from unseen.errors import need_extra
+from unseen.methods.explanation import Explanation, Part, Reason, write_records
+from unseen.models.io import Model
+from unseen.models.prediction import Samples, check_width, matched_features
+
+BATCH = 256  # samples that are explained at a time
+IN_WORDS = {
+    "other attributes": "all other attributes",
+    "interaction": "attributes in combination",
+    "description": "descriptions",
+    "samples": "samples of the classes",
+    "calibration": "calibration",
+}
+FOR, AGAINST = "#2a78d6", "#c2571a"  # of the chart: for the class, against it
+
+
+def explain_samples(model: Model, samples: Samples, rival: Any = None, top: int = 5) -> Iterator[Reason]:
+    """Yield why each sample is of its class, for samples that are read block by block.
+
+    Parameters
+    ----------
+    model : fitted method or fitted GZSLClassifierCV
+    samples : Samples
+    rival, top
+        As in ``ZeroShotClassifier.explain``.
+    """
+    check_width(model, samples.shape[1], samples.name)
+    start = 0
+    for block in samples.blocks():
+        X = as_features(block)
+        for rows in row_blocks(len(X), BATCH):
+            with matched_features():
+                reasons = model.explain(X[rows], rival, top).rows
+            for reason in reasons:
+                number = start + rows.start + int(reason.sample)
+                name = number if samples.names is None else str(samples.names[number])
+                yield replace(reason, sample=name)
+        start += len(X)
+
+
+# ---- text ----------------------------------------------------------------------------------------------
+
+
+def format_reason(reason: Reason) -> str:
+    """Return a reason as text for a terminal.
+
+    >>> parts = (Part("attribute", "leg", 6.0, 0.75, 0.0, 1.0), Part("calibration", "", 2.0, 0.25))
+    >>> print(format_reason(Reason(7, "P", "R", 8.0, parts)))
+    sample 7: P rather than R (difference 8)
+      + leg          0, rival 1  6  75 %
+      + calibration              2  25 %
+    """
+    head = f"sample {reason.sample}: {reason.predicted} rather than {reason.rival}"
+    rows = [_cells(part) for part in reason.parts if part.contribution is not None]
+    name, values, number, share = (max(map(len, column)) for column in zip(*rows)) if rows else (0,) * 4
+    lines = [f"  {a:<{name}}  {b:<{values}}  {c:>{number}}  {d:>{share}}".rstrip() for a, b, c, d in rows]
+    return "\n".join(
+        [
+            f"{head} (difference {reason.difference:.4g})",
+            *(f"  {line}" for line in combinations(reason)),
+            *lines,
+        ]
+    )
+
+
+def _cells(part: Part) -> tuple[str, str, str, str]:
+    """Return the name of a part, the values of the attribute, the contribution and its share."""
+    assert part.contribution is not None
+    values = "" if part.value is None else f"{part.value:.3g}, rival {part.rival_value:.3g}"
+    share = "" if part.share is None else f"{100 * part.share:.0f} %"
+    return (
+        f"{'+' if part.contribution > 0 else '-'} {name_part(part)}",
+        values,
+        f"{part.contribution:.3g}",
+        share,
+    )
+
+
+def name_part(part: Part) -> str:
+    """Return what to call a part: its attribute, or its kind in words."""
+    return part.name or IN_WORDS[part.kind]
+
+
+def combinations(reason: Reason) -> list[str]:
+    """Return what the rows of both classes are combined from, if that is known."""
+    parts = reason.of_kind("seen class")
+    if not parts:
+        return []
+    own = combine((part.name, part.value or 0.0) for part in parts)
+    rival = combine((part.name, part.rival_value or 0.0) for part in parts)
+    return [f"{reason.predicted} is {own}", f"{reason.rival} is {rival}"]
+
+
+def combine(weights: Iterable[tuple[str, float]], most: int = 5) -> str:
+    """Return a weighted sum in words, the heaviest first; weights that round to 0 are left out.
+
+    >>> combine([("Gadwall", 0.5), ("Shoveler", 0.3), ("Smew", -0.04), ("Eider", 0.001)])
+    '0.50 Gadwall + 0.30 Shoveler - 0.04 Smew'
+    >>> combine([("Gadwall", 0.5), ("Shoveler", 0.3)], most=1)
+    '0.50 Gadwall + ...'
+    """
+    ordered = sorted(weights, key=lambda item: -abs(item[1]))
+    terms = [(f"{abs(w):.2f} {name}", "-" if w < 0 else "+") for name, w in ordered if abs(w) >= 0.005]
+    text = "".join(f" {sign} {term}" for term, sign in terms[:most])
+    return f"{text}{' + ...' if len(terms) > most else ''}".removeprefix(" + ").strip()
+
+
+def write_csv(reasons: Iterable[Reason], file: Any) -> None:
+    """Write one line per part, the reasons one after the other."""
+    write_records((record for reason in reasons for record in Explanation([reason]).records()), file)
+
+
+# ---- a chart -------------------------------------------------------------------------------------------
+
+
+def plot_reason(reason: Reason, ax: Any = None) -> Any:
+    """Draw what speaks for the class and against it as horizontal bars; return the axes.
+
+    Parameters
+    ----------
+    reason : Reason
+    ax : matplotlib axes, optional
+        By default those of a new figure.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise need_extra("matplotlib", "report", "A chart") from None
+    parts = [part for part in reason.parts if part.contribution is not None]
+    values = np.array([part.contribution for part in parts], dtype=float)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(5, 0.6 + 0.3 * len(parts)), layout="constrained")
+    ax.barh(np.arange(len(parts)), values, color=np.where(values > 0, FOR, AGAINST))
+    ax.set_yticks(np.arange(len(parts)), [name_part(part) for part in parts])
+    ax.invert_yaxis()  # the first part on top
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set_title(f"sample {reason.sample}: {reason.predicted} rather than {reason.rival}", fontsize="medium")
+    ax.set_xlabel("contribution to the difference of the scores")
+    return ax
