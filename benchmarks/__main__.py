@@ -1,7 +1,7 @@
 """Run the speed benchmarks, print one table each, then what got slower since the kept table.
 
 All of them take 19 minutes on two quiet cores; names of modules choose some. ``--keep`` keeps the
-table of this run, from which ``python docs/scripts/performance.py`` writes docs/performance.md. ``--small``
+table of this run in kept.json. ``--small``
 takes reduced sizes, adds the benchmarks of accuracy and only asks for the right direction, never for a time:
 it ends with exit code 1 when something that should be faster is slower.
 """
@@ -18,7 +18,7 @@ from multiprocessing import get_context
 import benchmarks
 
 SPEED = ("calibration", "methods", "ranking", "protocol", "classes", "outofcore", "extract", "cluster")
-ACCURACY = ("few_shot", "regret", "sure")
+ACCURACY = ("few_shot", "regret", "sets", "suggest", "sure")
 
 
 def main(modules: Sequence[str], small: bool, keep: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.dataset import hold_out
 
 
@@ -34,10 +34,10 @@ class Case:
         options: dict[str, Any] = {}
         if self.source == "synthetic":
             options = {"n_samples": 40 * 25, "n_features": 48, "n_classes": 40, "n_attributes": 16}
-            return load("synthetic", **options, random_state=self.seed)
+            return load_dataset("synthetic", **options, random_state=self.seed)
         if self.group.startswith("CUB"):
             options = {"features": self.features, "split_dir": self.split_dir}
-        data = load(self.source, **options)
+        data = load_dataset(self.source, **options)
         return data if self.seed is None else choose_unseen(data, self.seed, self.n_unseen)
 
 

@@ -18,16 +18,16 @@ from unseen._core.blocks import top_columns
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run
 from unseen.benchmark.store import Run, Store
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.report import write_report
-from unseen.selection.evaluation import score_maxima
+from unseen.selection.rehearsal import score_maxima
 
 
 def run(small: bool = False) -> list[Row]:
     """Return rows (name, value, unit, demanded)."""
     n_classes, features = (1000, 64) if small else (20_000, 512)
-    data = load(
+    data = load_dataset(
         "synthetic", n_samples=5 * n_classes, n_features=features, n_classes=n_classes, n_attributes=128
     )
     return [

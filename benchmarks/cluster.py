@@ -13,16 +13,18 @@ from pathlib import Path
 
 from benchmarks import Row, table
 from unseen.benchmark.experiment import Experiment
-from unseen.benchmark.runner import Task, plan, run_bench
+from unseen.benchmark.runner import BenchTask, plan, run_bench
 from unseen.benchmark.store import Store
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 
 
 def run(small: bool = False) -> list[Row]:
     """Return rows (name, value, unit, demanded)."""
     n, features, seeds = (1000, 64, 4) if small else (6000, 512, 8)
-    data = load("synthetic", n_samples=n, n_features=features, n_classes=60, n_attributes=40, random_state=0)
+    data = load_dataset(
+        "synthetic", n_samples=n, n_features=features, n_classes=60, n_attributes=40, random_state=0
+    )
     asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
     tasks = plan([Experiment(data, make_split(data), asked)], ["ale"], seeds)
     one, two = (_bench_seconds(tasks, workers) for workers in (1, 2))
@@ -33,7 +35,7 @@ def run(small: bool = False) -> list[Row]:
     ]
 
 
-def _bench_seconds(tasks: list[Task], workers: int) -> float:
+def _bench_seconds(tasks: list[BenchTask], workers: int) -> float:
     """Return the time of the runs, connecting included, on a cluster that has been started before."""
     with tempfile.TemporaryDirectory() as folder, dask_processes(Path(folder), workers) as address:
         with Store(Path(folder, "warm-up"), create=True) as store:  # the workers have imported everything

@@ -22,7 +22,7 @@ from sklearn.linear_model import Ridge
 from benchmarks import Row, table
 from unseen import ESZSL, LDA, SAE, LinearSV, LinearVS
 from unseen._core.scaling import scale_rows
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.methods import METHODS
 
 # samples, features, classes, attributes
@@ -42,7 +42,7 @@ class Problem:
     @classmethod
     def make(cls, name: str, n: int, features: int, classes: int, attributes: int) -> Problem:
         """Draw a problem of the given size."""
-        data = load(
+        data = load_dataset(
             "synthetic",
             n_samples=n,
             n_features=features,

@@ -23,13 +23,13 @@ from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Row, table
+from unseen._core.workspace import Workspace
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, find_method
 from unseen.methods._dual import Stack
-from unseen.methods._sharing import share_sums
 
 DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SEEDS = 5
@@ -41,10 +41,11 @@ def run(small: bool = False) -> list[Row]:
     experiment = make_experiment(small)
     rows: list[Row] = []
     total = 0.0
-    with threadpool_limits(1), share_sums("protocol"):
+    workspace = Workspace()
+    with threadpool_limits(1):
         for method in (name for name, row in METHODS.items() if not row.shared_space):
             stochastic = find_method(method).stochastic
-            runs = [_measure(experiment, method, seed) for seed in range(2 if stochastic else 1)]
+            runs = [_measure(experiment, method, seed, workspace) for seed in range(2 if stochastic else 1)]
             total += runs[0][0] + (SEEDS - 1) * runs[-1][0] * stochastic
             demanded = "" if small or stochastic else "<= 1.6"
             rows.append((f"{method}, one run", runs[-1][0], "cpu s", ""))
@@ -56,11 +57,11 @@ def run(small: bool = False) -> list[Row]:
     return rows
 
 
-def _measure(experiment: Experiment, method: str, seed: int) -> tuple[float, float]:
+def _measure(experiment: Experiment, method: str, seed: int, workspace: Workspace) -> tuple[float, float]:
     """Return the processor time of one run, and its ratio to the work."""
     speed = sgemm_speed()  # each time, because the speed of the machine may change
     with counted_visits() as visits:
-        seconds = evaluate_run(experiment, method, seed)["seconds"]["cpu"]
+        seconds = evaluate_run(experiment, method, seed, workspace)["seconds"]["cpu"]
     return seconds, seconds * speed / work(experiment, method, sum(visits))
 
 
@@ -72,7 +73,7 @@ def make_experiment(small: bool) -> Experiment:
     sizes = {"n_samples": 1000, "n_features": 128, "n_classes": 40, "n_attributes": 32}
     if not small:
         sizes = {"n_samples": 11788, "n_features": 2048, "n_classes": 200, "n_attributes": 312}
-    data = load("synthetic", **sizes)
+    data = load_dataset("synthetic", **sizes)
     asked = {"source": "synthetic", "features": "", "split_dir": None, "split_rule": "official"}
     return Experiment(data, make_split(data), asked)
 
@@ -147,7 +148,7 @@ def closed_form_work(method: str, sizes: tuple[int, int, int, int], settings: in
 def lda_work(C: int, D: int) -> float:
     """Return the operations of LDA's grid after the spectrum of the covariance, for C seen classes."""
     grid = find_method("lda").default_grid
-    shrinkages, bandwidths = len(grid["shrinkage"]), len(grid["bandwidth"])
+    shrinkages, bandwidths = len(grid["shrinkage"]), len(grid.get("bandwidth", [2.0]))
     precision = 2 * C * D * D + shrinkages * (2 * C * D * D + 2 * C * C * D)  # M V, then M P and M P M'
     settings = len(ParameterGrid(grid)) * (2 * C**3 + 2 * C * C * D + 4 * C**3)  # inverse, mapping, overlap
     return precision + bandwidths * 6 * C**3 + settings

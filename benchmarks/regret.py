@@ -2,8 +2,7 @@
 
 Every case is one fit on a data set with its own choice of unseen classes. Its folds give the paper's gamma,
 its cross-fitted samples that of the retention rule. Both are judged on the test samples, which nothing else
-has seen. The column *informed* is no rule but a limit: it knows how accurate the unseen classes of all other
-choices were on test, at every retention. What it loses is the luck of this one choice.
+has seen.
 
 ``python -m benchmarks.regret --out FILE`` runs everything that the data at hand allows, resumes an
 interrupted run, and prints one line per data set; ``--methods`` and ``--data`` choose less.
@@ -20,25 +19,15 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
-from unseen.calibration.curve import SeenUnseenCurve
+from unseen.card import expect
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, make_method
-from unseen.models.card import expect
-from unseen.selection.evaluation import Trial, seen_unseen_curve, try_model
-from unseen.selection.gamma import (
-    SHARES,
-    choose_retention,
-    gammas_at_retention,
-    seen_alone,
-    unseen_at_retention,
-)
+from unseen.selection.rehearsal import seen_unseen_curve
 from unseen.selection.search import GZSLClassifierCV
 
 LEARNED = [name for name, row in METHODS.items() if not row.shared_space]
 RULES = ("paper", "retention")
 CLOSED = ["linear-vs", "linear-sv", "eszsl", "sae", "lda"]
-COARSE = SHARES[::10]  # the retentions that are written down
-FEWEST = 5  # choices of unseen classes that make a limit
 
 
 def all_cases() -> Iterator[Case]:
@@ -75,16 +64,12 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     test = np.concatenate([split.test_seen, split.test_unseen])
     X, y = data.X[test], data.y[test]
-    maxima, trial = try_model(model.estimator_, X, y, model.classes_, model.seen_)
-    curve = SeenUnseenCurve.from_maxima(maxima, y, model.seen_)
-    curve_zsl = seen_unseen_curve(model.estimator_zsl_, X, y, np.flatnonzero(data.seen))
+    curve = seen_unseen_curve(model.estimator_, X, y, np.flatnonzero(data.seen))
     truth, expected = curve.at(model.gamma_), expect(model)
     return {
         "group": case.group,
         "seed": case.seed,
         "method": method,
-        "zsl": curve_zsl.unseen_alone,
-        "none_zsl": curve_zsl.at(0.0)[2],  # without calibration and with lambda_ZSL, as in the paper's tables
         "best": curve.h,
         "none": curve.at(0.0)[2],
         "paper": curve.at(model.curve_.gamma)[2],
@@ -92,31 +77,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
         "truth": list(truth),
         "expected": [expected.unseen, expected.seen, expected.H],
         "seconds": seconds,
-        **by_retention(model, trial, curve),
     }
-
-
-def by_retention(model: GZSLClassifierCV, test: Trial, curve: SeenUnseenCurve) -> dict[str, Any]:
-    """Return by retention: U where the test samples keep it, H on test where the cross-fitted samples do."""
-    held_out = model.held_out_.cross_fitted
-    assert held_out is not None
-    gammas = gammas_at_retention(held_out, COARSE)
-    return {
-        "alone": seen_alone(held_out),
-        "unseen_at": unseen_at_retention(test, COARSE).round(2).tolist(),
-        "h_at": [round(curve.at(gamma)[2], 3) for gamma in gammas],
-    }
-
-
-def informed(row: dict[str, Any], rows: list[dict[str, Any]]) -> float | None:
-    """Return what the retention loses that is best for all other choices of unseen classes; None for few."""
-    key = ("group", "method")
-    others = [r["unseen_at"] for r in rows if all(r[k] == row[k] for k in key) and r["seed"] != row["seed"]]
-    if len(others) < FEWEST:
-        return None
-    unseen = np.array([np.interp(-SHARES, -COARSE, values) for values in others])  # (choices, retentions)
-    share = choose_retention(unseen, row["alone"])
-    return float(row["best"] - np.interp(-share, -COARSE, row["h_at"]))
 
 
 def covered(row: dict[str, Any], k: int) -> bool:
@@ -131,22 +92,20 @@ def _mean_regrets(rows: list[dict[str, Any]]) -> list[float]:
 
 
 def summarize(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a Markdown table: mean regret of both rules, its limit, worse than none, coverage of the card."""
+    """Yield a Markdown table: mean regret of both rules, worse than none, coverage of the card."""
     yield (
-        "| data | cases | best H | paper | retention | informed | worse than none: paper | retention "
-        "| card U, S, H |"
+        "| data | cases | best H | paper | retention | worse than none: paper | retention | card U, S, H |"
     )
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     for group in [*dict.fromkeys(row["group"] for row in rows), "all"]:
         chosen = [row for row in rows if group in (row["group"], "all")]
         lost = _mean_regrets(chosen)
         worse = [100 * np.mean([row[rule] < row["none"] - 1 for row in chosen]) for rule in RULES]
         inside = [100 * np.mean([covered(row, k) for row in chosen]) for k in range(3)]
         best = np.mean([row["best"] for row in chosen])
-        limit = [loss for row in chosen if (loss := informed(row, rows)) is not None]
         yield (
             f"| {group} | {len(chosen)} | {best:.1f} | {lost[0]:.2f} | {lost[1]:.2f} | "
-            f"{f'{np.mean(limit):.2f}' if limit else ''} | {worse[0]:.1f} % | {worse[1]:.1f} % | "
+            f"{worse[0]:.1f} % | {worse[1]:.1f} % | "
             f"{inside[0]:.0f} {inside[1]:.0f} {inside[2]:.0f} % |"
         )
 

@@ -6,13 +6,13 @@ is left out of the descriptions, and a second model is fitted without them; its 
 first, which do not depend on unseen classes. ``python -m benchmarks.sure --out FILE`` runs what the data at
 hand allows, resumes an interrupted run, and prints both tables; ``--methods`` and ``--data`` choose others.
 By default the choices of typeface letters and the official ones of birds are measured with all methods, and
-the others with the three that have the best H (docs/how_good.md).
+the others with the three that have the best H.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,16 @@ from scipy.special import log_softmax
 
 from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
-from unseen import LDA, GZSLClassifierCV
+from unseen import GZSLClassifierCV
 from unseen._core.blocks import FloatArray
-from unseen._core.scaling import scale_rows
 from unseen.datasets import ZeroShotDataset
 from unseen.datasets.splits import GZSLSplit, make_split
 from unseen.methods import METHODS, make_method
 from unseen.metrics import Reliability, auroc, false_positive_rate, reliability
-from unseen.selection.rejection import FAMILIARITIES
 
 LEARNED = [name for name, row in METHODS.items() if not row.shared_space]
 KINDS = ("seen", "unseen")
+REJECT = 0.05
 GOAL = (0.05, 0.08)  # ECE of seen and of unseen samples, at most; of all cases pooled
 FIRST = 100  # seeds below, and from 1000 on, were looked at while temperature and rejection were designed
 
@@ -72,10 +71,10 @@ def measure(case: Case, method: str) -> dict[str, Any]:
         "group": case.group,
         "seed": case.seed,
         "method": method,
-        "temperature": asdict(model._temperature()),
+        "temperature": model.temperature_,
         "seen": measure_sure(model, data, split.test_seen),
         "unseen": measure_sure(model, data, split.test_unseen),
-        "validation": dict(model.rejection_.auroc) if model.rejection_ else {},
+        "validation": model.held_out_.rejection.auroc if model.held_out_.rejection else None,
         "unknown": measure_unknown(model, data, split),
     }
 
@@ -92,8 +91,7 @@ def measure_sure(model: GZSLClassifierCV, data: ZeroShotDataset, test: Any) -> d
     """Return bins, ECE and NLL of test samples with temperature 1 and with the chosen one."""
     scores, y = model.similarity(data.X[test]).astype(np.float64), data.y[test]
     found: dict[str, Any] = {}
-    chosen = model._temperature().of(scores, model.seen_)
-    for name, temperature in (("before", 1.0), ("after", chosen)):
+    for name, temperature in (("before", 1.0), ("after", model.temperature_)):
         log_p = log_softmax(scores / temperature, axis=1)
         sure = np.exp(log_p.max(axis=1))
         bins = reliability(sure, scores.argmax(axis=1) == y)
@@ -124,35 +122,23 @@ def pooled(rows: Iterable[dict[str, Any]], kind: str, when: str) -> float:
 
 
 def measure_unknown(model: GZSLClassifierCV, data: ZeroShotDataset, split: GZSLSplit) -> dict[str, Any]:
-    """Leave half of the unseen classes out of the descriptions; return AUROC and FPR of every score."""
+    """Leave half of the unseen classes undescribed; return how well their samples are detected."""
     left_out = np.flatnonzero(data.unseen)[::2]
     described = np.setdiff1d(np.arange(len(data.class_names)), left_out)
     place = np.full(len(data.class_names), -1)
     place[described] = np.arange(len(described))
     known = replace_prototypes(model, data.prototypes[described], split)
-    X, y = data.X[split.train], place[data.y[split.train]]
-    known.fit(X, y, groups=groups_of(data, split))
+    known.fit(data.X[split.train], place[data.y[split.train]], groups=groups_of(data, split))
     test = np.concatenate([split.test_seen, split.test_unseen])
     outside = np.isin(data.y[test], left_out)
-    scores = known.similarity(data.X[test])
-    found = {name: f(scores, known.temperature_) for name, f in FAMILIARITIES.items()}
-    if isinstance(known.estimator_, LDA):
-        near = known.estimator_
-        within, total = squared_distances(near, X, data.X[test])
-        # (x - mu)'P(x - mu) = x'P x - 2 f(x), x centered; less the distance from all training samples
-        found["mahalanobis"] = 2 * scores.max(axis=1) - within
-        found["relative mahalanobis"] = found["mahalanobis"] + total
-    assert known.rejection_ is not None
-    rejected = known.familiarity(data.X[test]) < known.rejection_.threshold(0.05)
+    sure = known.predict_proba(data.X[test]).max(axis=1)
+    rejected = sure < known.rejection_threshold(REJECT)
     described_kinds = (data.seen[data.y[test]], data.unseen[data.y[test]] & ~outside)
     return {
-        "chosen": known.rejection_.score,
+        "auroc": auroc(sure[~outside], sure[outside]),
+        "fpr": false_positive_rate(sure[~outside], sure[outside]),
         # both kinds of known classes count the same, as they do for the threshold
         "rejected": [float(rejected[outside].mean()), np.mean([rejected[k].mean() for k in described_kinds])],
-        **{
-            name: [auroc(f[~outside], f[outside]), false_positive_rate(f[~outside], f[outside])]
-            for name, f in found.items()
-        },
     }
 
 
@@ -161,23 +147,6 @@ def replace_prototypes(model: GZSLClassifierCV, prototypes: FloatArray, split: G
     estimator = type(model.estimator_)(**{**model.estimator_.get_params(), "prototypes": prototypes})
     grid = {name: [value] for name, value in model.best_params_.items()}
     return GZSLClassifierCV(estimator, grid, cv=split.cv())
-
-
-def squared_distances(model: LDA, X: FloatArray, test: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return x'P x of centered test samples: P of the covariance within classes, and of all samples."""
-    rows = scale_rows(np.asarray(test, dtype=np.float64), model.normalize) - model.center_
-    train = scale_rows(np.asarray(X, dtype=np.float64), model.normalize) - model.center_
-    V = model.directions_.astype(np.float64)
-    spectra = [(model.variances_, V), np.linalg.eigh(train.T @ train / len(train))]
-    return tuple(_squared(rows, e, W, model.shrinkage) for e, W in spectra)  # type: ignore[return-value]
-
-
-def _squared(rows: FloatArray, e: FloatArray, V: FloatArray, rho: float) -> FloatArray:
-    # P = V diag(1 / ((1 - rho) e + rho t)) V' + (I - V V') / (rho t)
-    t = e.sum() / rows.shape[1]
-    inside = rows @ V
-    outside = (rows**2).sum(axis=1) - (inside**2).sum(axis=1)
-    return np.asarray((inside**2 / ((1 - rho) * e + rho * t)).sum(axis=1) + outside / (rho * t))
 
 
 # ---- running and printing --------------------------------------------------------------------------------
@@ -214,17 +183,12 @@ def _change(rows: list[dict[str, Any]], kind: str, what: str) -> str:
 
 
 def unknown_table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a Markdown table: AUROC and FPR at 95 % of every score, and what ``reject=0.05`` rejects."""
-    names = [*FAMILIARITIES, "mahalanobis", "relative mahalanobis"]
-    yield "| data (cases) | method | " + " | ".join(names) + " | validation | rejected: unknown, known |"
-    yield "|---|---|" + "---:|" * (len(names) + 2)
+    """Yield a Markdown table: AUROC and FPR at 95 %, and what ``reject=0.05`` rejects."""
+    yield "| data (cases) | method | AUROC | FPR | AUROC in rehearsals | rejected: unknown, known |"
+    yield "|---|---|" + "---:|" * 4
     for name, chosen in by_group(rows):
-        cells = []
-        for score in names:
-            found = [row["unknown"][score] for row in chosen if score in row["unknown"]]
-            cells.append("{:.2f} / {:.2f}".format(*np.mean(found, axis=0)) if found else "")
-        validation = {s: np.mean([row["validation"][s] for row in chosen]) for s in FAMILIARITIES}
-        cells.append(", ".join(f"{s} {value:.2f}" for s, value in validation.items()))
+        cells = [f"{np.mean([row['unknown'][what] for row in chosen]):.2f}" for what in ("auroc", "fpr")]
+        cells.append(f"{np.mean([row['validation'] for row in chosen]):.2f}")
         unknown, known = np.mean([row["unknown"]["rejected"] for row in chosen], axis=0)
         yield f"| {name} | " + " | ".join([*cells, f"{100 * unknown:.0f} %, {100 * known:.1f} %"]) + " |"
 

@@ -76,7 +76,7 @@ def test_classes_without_test_samples_are_never_drawn(accuracy):
 
 def test_many_classes_are_resampled_in_blocks(accuracy, monkeypatch):
     whole = resample_classes({"sae": [run("sae", accuracy)]}, UNSEEN, 50).draws["sae", "zsl"]
-    monkeypatch.setattr(intervals, "_CELLS", 30 * 7)
+    monkeypatch.setattr(intervals, "_AT_ONCE", 30 * 7)
     blocks = resample_classes({"sae": [run("sae", accuracy)]}, UNSEEN, 50).draws["sae", "zsl"]
     assert whole.shape == blocks.shape == (50,)
     assert len(np.unique(blocks)) > 40

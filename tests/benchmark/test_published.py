@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from unseen.benchmark.published import PublishedExperiment, recognize, scores, splits, variances
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.methods import METHODS
 
 PAPER = [name for name, method in METHODS.items() if method.in_paper]
 
 DATASETS = ("CUB", "AwA2", "SUN", "aPY")
-CALIBRATIONS = ("none", "calibrated", "calibrated+lambda")
+STEPS = ("none", "calibrated", "calibrated+lambda")
 # the "Average" rows of the paper: Xian et al. (six methods), then ours (eight methods, three calibrations)
 AVERAGES = {
     "CUB": (25.9, 28.5, 41.1, 42.2),
@@ -25,9 +25,9 @@ AVERAGES = {
 def test_averages_over_the_methods_are_those_the_paper_prints(dataset):
     ours = scores(PublishedExperiment(dataset, "proposed"))
     xian = scores(PublishedExperiment(dataset, "proposed"), "xian")
-    columns = [[xian.get((m, "none", "per_class")) for m in PAPER]]
-    columns += [[ours[m, s, "per_class"] for m in PAPER] for s in CALIBRATIONS]
-    printed = [xian["average", "none", "per_class"], *(ours["average", s, "per_class"] for s in CALIBRATIONS)]
+    columns = [[xian.get((m, "none", "per-class")) for m in PAPER]]
+    columns += [[ours[m, s, "per-class"] for m in PAPER] for s in STEPS]
+    printed = [xian["average", "none", "per-class"], *(ours["average", s, "per-class"] for s in STEPS)]
     for column, stored, expected in zip(columns, printed, AVERAGES[dataset], strict=True):
         values = [score.mean for score in column if score]
         assert stored.mean == expected
@@ -36,14 +36,14 @@ def test_averages_over_the_methods_are_those_the_paper_prints(dataset):
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_every_cell_of_the_tables_is_there(dataset):
-    cells = {"zsl", *CALIBRATIONS}
-    assert {(m, s, "per_class") for m in PAPER for s in cells} <= scores(
+    cells = {"zsl", *STEPS}
+    assert {(m, s, "per-class") for m in PAPER for s in cells} <= scores(
         PublishedExperiment(dataset, "proposed")
     ).keys()
     assert {m for m, s, _ in scores(PublishedExperiment(dataset, "standard"))} == set(PAPER)
     ten = scores(PublishedExperiment(dataset, "proposed", 10))
     assert len(ten) == 8 * 5
-    assert all(0 < ten[m, "ausuc", "per_sample"].mean < 1 for m in PAPER)
+    assert all(0 < ten[m, "ausuc", "per-sample"].mean < 1 for m in PAPER)
     for split in ("standard", "proposed"):
         xian = scores(PublishedExperiment(dataset, split), "xian")
         assert {m for m, s, _ in xian if s == "zsl"} == set(PAPER) - {"linear-vs", "linear-sv"}
@@ -69,7 +69,7 @@ FOLDERS = {"CUB": "CUB", "AwA2": "AWA2", "SUN": "SUN", "aPY": "APY"}
 @pytest.mark.parametrize("split", ["standard", "proposed"])
 def test_a_data_set_is_recognized_by_its_classes_and_sizes(real_data, dataset, split):
     folder = real_data / "xlsa17" / FOLDERS[dataset]
-    names = load(folder, features="none", require_features=False).class_names
+    names = load_dataset(folder, features="none", require_features=False).class_names
     fold = splits(dataset, split)[0]
     sizes = {key: fold[key] for key in ("total", "test", "val_classes")}
     assert recognize(names, **sizes) == PublishedExperiment(dataset, split, 1)

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from fake_runs import description, result
-from unseen.benchmark.formats import FORMATS, print_tables
+from unseen.benchmark.formats import WRITERS, print_tables
 from unseen.benchmark.published import PublishedExperiment, scores
 from unseen.benchmark.summary import summarize
 from unseen.benchmark.tables import chance_levels, paper_tables, regret_table
@@ -35,7 +35,7 @@ def published_again(**changes):
     steps = ("none", "calibrated", "calibrated+lambda")
     runs = [
         result(
-            m, zsl=known[m, "zsl", "per_class"].mean, h=tuple(known[m, s, "per_class"].mean for s in steps)
+            m, zsl=known[m, "zsl", "per-class"].mean, h=tuple(known[m, s, "per-class"].mean for s in steps)
         )
         for m in PAPER
     ]
@@ -52,9 +52,9 @@ def test_mean_and_standard_deviation_over_the_seeds():
     )
     assert list(summary["methods"]) == ["sje", "sae"]  # the paper's order
     sje = summary["methods"]["sje"]
-    assert sje["zsl"]["per_class"] == {"mean": 50.0, "std": 2.0}
-    assert sje["gzsl"]["calibrated+lambda"]["U"]["per_sample"] == {"mean": 36.0, "std": 0.0}
-    assert sje["ausuc"]["per_sample"] == {"mean": 0.26, "std": 0.0}
+    assert sje["zsl"]["per-class"] == {"mean": 50.0, "std": 2.0}
+    assert sje["gzsl"]["calibrated+lambda"]["U"]["per-sample"] == {"mean": 36.0, "std": 0.0}
+    assert sje["ausuc"]["per-sample"] == {"mean": 0.26, "std": 0.0}
     assert [run["seed"] for run in sje["runs"]] == [0, 1]
     assert sje["seconds"] == 3.0
     assert json.loads(json.dumps(summary)) == summary
@@ -98,7 +98,7 @@ def test_the_papers_methods_come_first_and_the_average_is_theirs():
     groups = [[row.name for row in group] for group in gzsl.groups()]
     assert groups == [["ale", "sae"], ["average"], ["lda", "mine:Mine"]]
     assert column(gzsl, "calibrated+lambda", "here").average.mean == 45.0
-    latex = FORMATS["latex"]([gzsl])
+    latex = WRITERS["latex"]([gzsl])
     assert latex.count(r"\midrule") == 3
     assert latex.index("average") < latex.index("LDA")
     console = Console(file=io.StringIO(), width=100)
@@ -118,13 +118,13 @@ def test_a_spread_is_shown_only_where_something_varies(style):
 
 def rendered(tables, style):
     if style != "table":
-        return FORMATS[style](tables)
+        return WRITERS[style](tables)
     console = Console(file=io.StringIO(), width=200)
     print_tables(tables, console)
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("style", ["table", *FORMATS])
+@pytest.mark.parametrize("style", ["table", *WRITERS])
 def test_results_at_chance_are_marked(style):
     """Ten unseen classes: guessing is right in one of ten cases, and by luck in a few more."""
     counts = {"train": 1000, "test_seen": 1000, "test_unseen": 1000}
@@ -170,7 +170,7 @@ def test_the_terminal_shows_everything_and_fits(width):
 
 
 def test_markdown_is_a_table_with_bold_best():
-    text = FORMATS["markdown"](paper_tables(published_again()))
+    text = WRITERS["markdown"](paper_tables(published_again()))
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert "**47.6**" in text
     widths = {line.count(" | ") for line in rows[: len(PAPER) + 3]}
@@ -179,7 +179,7 @@ def test_markdown_is_a_table_with_bold_best():
 
 
 def test_latex_is_escaped_and_regular():
-    text = FORMATS["latex"](paper_tables(published_again(dataset="CUB_200 & more", source="x")))
+    text = WRITERS["latex"](paper_tables(published_again(dataset="CUB_200 & more", source="x")))
     assert text.count(r"\begin{tabular}") == 3 == text.count(r"\end{tabular}")
     assert r"\textbf{47.6}" in text
     assert "targets {0, 1} here" in text  # in a comment
@@ -189,12 +189,12 @@ def test_latex_is_escaped_and_regular():
     labels = re.findall(r"\\label\{(tab:[a-z0-9-]+)\}", text)
     assert len(set(labels)) == 3
     assert r"\hline" not in text
-    named = FORMATS["latex"](paper_tables(summarize(description(name="a_b & 100%"), [result("sae")])))
+    named = WRITERS["latex"](paper_tables(summarize(description(name="a_b & 100%"), [result("sae")])))
     assert r"a\_b \& 100\%" in named
 
 
 def test_csv_is_tidy_and_exact():
-    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](paper_tables(published_again())))))
+    rows = list(csv.DictReader(io.StringIO(WRITERS["csv"](paper_tables(published_again())))))
     cell = next(
         r for r in rows if r["method"] == "sync" and r["quantity"] == "none" and r["source"] == "paper"
     )
@@ -202,7 +202,7 @@ def test_csv_is_tidy_and_exact():
     assert {r["source"] for r in rows} == {"here", "paper", "diff. paper", "xian", "diff. xian"}
 
 
-@pytest.mark.parametrize("style", ["table", *FORMATS])
+@pytest.mark.parametrize("style", ["table", *WRITERS])
 def test_every_table_says_what_its_numbers_rest_on(style):
     text = rendered(paper_tables(summarize(description(), [result("sje", seed) for seed in (0, 1)])), style)
     experiment = description()

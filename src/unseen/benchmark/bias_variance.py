@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen._core.blocks import FloatArray
-from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.methods.linear import LinearVS
 
 
@@ -56,7 +56,7 @@ def measure_bias_variance(
     """
     grid = np.logspace(-3, 5, 25) if alphas is None else np.asarray(alphas, dtype=float)
     n_classes = n_sets * classes_per_set + test_classes
-    data = load(
+    data = load_dataset(
         "synthetic",
         n_samples=10 * n_classes,
         n_features=64,

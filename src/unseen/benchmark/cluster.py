@@ -172,7 +172,7 @@ def _connect(address: str, timeout: float) -> Any:
     base: Any = Client  # distributed has no types
 
     class ClosingClient(base):  # type: ignore[misc]
-        """A client that closes itself where it cannot start.
+        """A client that closes itself if it cannot start.
 
         Otherwise its destructor does, and if that runs while another client starts, it waits for a lock
         that the other one holds.
@@ -195,7 +195,7 @@ def _connect(address: str, timeout: float) -> Any:
 
 
 def _check_workers(client: Any, address: str, timeout: float) -> None:
-    """Wait for a worker, and refuse workers with another version of this package."""
+    """Wait for a worker, and reject workers with another version of this package."""
     try:
         client.wait_for_workers(1, timeout=timeout)
     except TimeoutError as error:

@@ -11,18 +11,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from unseen._core.prototypes import Prototypes
 from unseen.benchmark.published import PublishedExperiment, recognize
 from unseen.benchmark.results import Asked, Description, SplitPart
 from unseen.benchmark.store import fingerprint
-from unseen.datasets import EMBEDDED, ZeroShotDataset, load
+from unseen.datasets import EMBEDDED, ZeroShotDataset, load_dataset
 from unseen.datasets.features import describe_encoder, read_encoder_card
-from unseen.datasets.prototypes import Prototypes, read_sources
+from unseen.datasets.prototypes import read_sources
 from unseen.datasets.splits import Fold, GZSLSplit, make_split
 from unseen.datasets.xlsa17 import is_xlsa17
 from unseen.errors import UnseenError
 
 DEFAULT_FEATURES = "res101"  # of an xlsa17 folder
-FEATURES_AS_GIVEN = "features as given"  # where neither the file nor the user names them
+FEATURES_AS_GIVEN = "features as given"  # if neither the file nor the user names them
 ReadPrototypes = Callable[[list[str], str | None], Prototypes]
 
 
@@ -50,12 +51,12 @@ class Experiment:
     dataset: ZeroShotDataset
     split: GZSLSplit
     asked: Asked
-    gamma: str = "paper"
+    gamma: str = "retention"
 
     @property
     def normalize(self) -> str | None:
-        """How features are scaled, where the user said so; None for each method's own default."""
-        return self.asked.get("normalize")
+        """How features are scaled, if the user said so; None for each method's own default."""
+        return self.asked["normalize"]
 
     @classmethod
     def load(
@@ -65,11 +66,13 @@ class Experiment:
         features: str | None = None,
         split_dir: str | None = None,
         split_rule: str = "official",
-        gamma: str = "paper",
+        gamma: str = "retention",
         normalize: str | None = None,
         prototypes: str | Sequence[str] | None = None,
         text_encoder: str | None = None,
         unseen_classes: str | None = None,
+        label: str | None = None,
+        ignore: Sequence[str] | None = None,
         read_prototypes: ReadPrototypes = read_tables,
     ) -> Experiment:
         """Load a data set by name or path and split it.
@@ -77,7 +80,7 @@ class Experiment:
         Parameters
         ----------
         source, split_dir
-            As for ``unseen.datasets.load``.
+            As for ``unseen.load_dataset``.
         features : str, optional
             Feature file of an xlsa17 folder, by default res101. For other data only a name for tables.
         split_rule : str
@@ -92,8 +95,10 @@ class Experiment:
             For descriptions in words.
         unseen_classes : str, optional
             Comma-separated names.
+        label, ignore : str and sequence of str, optional
+            Columns of a table, as for ``unseen.load_dataset``.
         read_prototypes : callable
-            From files and text encoder to prototypes; by default tables are read and words refused.
+            From files and text encoder to prototypes; by default tables are read and words rejected.
 
         Examples
         --------
@@ -102,12 +107,14 @@ class Experiment:
         """
         files = [prototypes] if isinstance(prototypes, str) else list(prototypes or ())
         one_table = len(files) == 1 and not text_encoder  # its file becomes part of the data's checksum
-        dataset = load(
+        dataset = load_dataset(
             source,
             features=features or DEFAULT_FEATURES,
             split_dir=split_dir,
             prototypes=files[0] if one_table else read_prototypes(files, text_encoder) if files else None,
             unseen_classes=[name.strip() for name in unseen_classes.split(",")] if unseen_classes else None,
+            label=label,
+            ignore=ignore,
         )
         asked: Asked = {
             "source": source,
@@ -115,12 +122,12 @@ class Experiment:
             "split_dir": split_dir,
             "split_rule": split_rule,
             "prototypes": files[0] if len(files) == 1 else files or None,
+            "text_encoder": text_encoder,
+            "normalize": normalize,
             "unseen_classes": unseen_classes,
+            "label": label,
+            "ignore": list(ignore) if ignore else None,
         }
-        if text_encoder:
-            asked["text_encoder"] = text_encoder
-        if normalize:
-            asked["normalize"] = normalize
         return cls(dataset, make_split(dataset, rule=split_rule), asked, gamma)
 
     @cached_property
@@ -128,7 +135,7 @@ class Experiment:
         """A hash of what determines every number: the data, the samples in each part, the rule for gamma."""
         split = split_checksum(self.split)
         parts = {"data": self.dataset.checksum, "split": split, "gamma": self.gamma}
-        return fingerprint(parts | ({"normalize": self.normalize} if self.normalize else {}))
+        return fingerprint(parts | {"normalize": self.normalize})
 
     @cached_property
     def published(self) -> PublishedExperiment | None:
@@ -183,7 +190,7 @@ class Experiment:
             words.append(f"split {Path(self.asked['split_dir']).parent.name}")
         if self.asked["split_rule"] != "official":
             words.append(f"{Path(self.asked['split_rule']).name} rule")
-        if self.gamma != "paper":
+        if self.gamma != "retention":
             words.append(f"gamma by {self.gamma}")
         if self.normalize:
             words.append(f"normalize {self.normalize}")

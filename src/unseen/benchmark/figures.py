@@ -16,9 +16,9 @@ class ParameterCurves:
     lines: the ZSL optimum is the maximum of ``zsl``, the GZSL optimum that of ``h``.
     """
 
-    parameter: str  # "alpha", the paper's lambda, where the method has it
+    parameter: str  # "alpha", the paper's lambda, if the method has it
     others: list[str]
-    values: list[JSON]
+    x: list[JSON]  # its values
     zsl: list[float]  # A_U->Cu
     seen: list[float]  # A_S->Cs
     h: list[float]  # the best mean H
@@ -27,7 +27,7 @@ class ParameterCurves:
 
 
 def parameter_curves(result: RunResult) -> ParameterCurves | None:
-    """Return the curves of a run, or None where the method has no parameter to choose."""
+    """Return the curves of a run, or None if the method has no parameter to choose."""
     grid, table = result["grid"], result["validation"]
     if not grid:
         return None
@@ -41,7 +41,7 @@ def parameter_curves(result: RunResult) -> ParameterCurves | None:
     return ParameterCurves(
         parameter=name,
         others=[other for other in grid if other != name],
-        values=values,
+        x=values,
         zsl=best_by_value(table["zsl"]),
         seen=best_by_value(table["seen"]),
         h=best_by_value(table["h"]),

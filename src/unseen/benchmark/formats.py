@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unseen.benchmark.tables import AVERAGE, Cell, Column, Row, Table
+from unseen._core.csv_files import csv_text
+from unseen.benchmark.tables import AVERAGE, Cell, Column, PaperTable, Row
 from unseen.methods import describe_method
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _LATEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _RULES = "    \n    \n ── \n    \n ── \n ── \n    \n    \n"
 
 
-def print_tables(tables: Iterable[Table], console: Console) -> None:
+def print_tables(tables: Iterable[PaperTable], console: Console) -> None:
     """Print the tables to a rich console: the best of each column bold, other people's numbers dim."""
     for provenance, group in itertools.groupby(tables, key=lambda table: table.provenance):
         notes: dict[str, None] = {}
@@ -37,7 +36,7 @@ def print_tables(tables: Iterable[Table], console: Console) -> None:
             console.print(text, style="dim", markup=False, highlight=False)
 
 
-def _pieces(table: Table, console: Console) -> list[Table]:
+def _pieces(table: PaperTable, console: Console) -> list[PaperTable]:
     """Cut a table that is wider than the terminal into several, between quantities."""
     quantities = list(dict.fromkeys(column.quantity for column in table.columns))
     wide = console.options.update(max_width=10_000)
@@ -48,7 +47,7 @@ def _pieces(table: Table, console: Console) -> list[Table]:
     return [piece for half in halves for piece in _pieces(replace(table, columns=half), console)]
 
 
-def _rich(table: Table) -> RichTable:
+def _rich(table: PaperTable) -> RichTable:
     from rich.box import Box
     from rich.table import Table as RichTable
 
@@ -76,30 +75,35 @@ def _rich_cell(column: Column, cell: Cell | None) -> str:
     return f"[bold not dim]{text}[/]" if cell.best else text
 
 
-def to_markdown(tables: Iterable[Table]) -> str:
+def to_markdown(tables: Iterable[PaperTable]) -> str:
     """Return the tables in Markdown, one after the other."""
     return "\n".join(_markdown(table) for table in tables)
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: PaperTable) -> str:
     headers = ["method", *_headers(table.columns, ", ")]
-    lines = [f"**{table.title}**", "", _line(headers), _line(["---", *["---:"] * len(table.columns)])]
+    lines = [
+        f"**{table.title}**",
+        "",
+        _markdown_line(headers),
+        _markdown_line(["---", *["---:"] * len(table.columns)]),
+    ]
     for name, cells in table.rows():
-        texts = [_text(column, cell, "**{}**", " ± ") for column, cell in cells]
-        lines.append(_line([describe_method(name).title, *texts]))
+        texts = [_cell_text(column, cell, "**{}**", " ± ") for column, cell in cells]
+        lines.append(_markdown_line([describe_method(name).title, *texts]))
     return "\n".join([*lines, "", "; ".join([*table.notes, table.provenance])]) + "\n"
 
 
-def _line(texts: Iterable[str]) -> str:
+def _markdown_line(texts: Iterable[str]) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
-def to_latex(tables: Iterable[Table]) -> str:
+def to_latex(tables: Iterable[PaperTable]) -> str:
     """Return the tables in LaTeX; they need the package booktabs."""
     return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(table) for table in tables)
 
 
-def _latex(table: Table) -> str:
+def _latex(table: PaperTable) -> str:
     groups = ["\n".join(_latex_row(row) for row in group) for group in table.groups()]
     lines = [
         *(f"% {text}" for text in (*table.notes, table.provenance)),
@@ -120,7 +124,9 @@ def _latex(table: Table) -> str:
 
 
 def _latex_row(row: Row) -> str:
-    texts = [_text(column, cell, r"\textbf{{{}}}", r" $\pm$ ", r"$^\dagger$") for column, cell in row.cells]
+    texts = [
+        _cell_text(column, cell, r"\textbf{{{}}}", r" $\pm$ ", r"$^\dagger$") for column, cell in row.cells
+    ]
     return " & ".join([_latex_name(row.name), *texts]) + r" \\"
 
 
@@ -142,28 +148,26 @@ def _escape_latex(text: str) -> str:
     return re.sub("|".join(map(re.escape, _LATEX)), lambda found: _LATEX[found[0]], text)
 
 
-def to_csv(tables: Iterable[Table]) -> str:
+def to_csv(tables: Iterable[PaperTable]) -> str:
     """Return all tables as one tidy CSV: a line per number, with full precision."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "method", "quantity", "source", "mean", "std", "at_chance", "provenance"])
-    for table in tables:
-        for name, cells in table.rows():
-            for column, cell in cells:
-                if cell:
-                    std = "" if cell.std is None else cell.std
-                    place = [table.title, name, column.quantity, column.source]
-                    chance = "yes" if cell.at_chance else ""
-                    writer.writerow([*place, cell.mean, std, chance, _origin(table, column)])
-    return out.getvalue()
+    header = ["table", "method", "quantity", "source", "mean", "std", "at_chance", "provenance"]
+    rows = (
+        [table.title, name, column.quantity, column.source, cell.mean, cell.std]
+        + ["yes" if cell.at_chance else "", _origin(table, column)]
+        for table in tables
+        for name, cells in table.rows()
+        for column, cell in cells
+        if cell
+    )
+    return csv_text([header, *rows])
 
 
-def _origin(table: Table, column: Column) -> str:
+def _origin(table: PaperTable, column: Column) -> str:
     """Return what our own numbers rest on; published ones carry the name of their source."""
     return table.provenance if column.source == "here" else ""
 
 
-FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {
+WRITERS: dict[str, Callable[[Iterable[PaperTable]], str]] = {
     "markdown": to_markdown,
     "latex": to_latex,
     "csv": to_csv,
@@ -171,13 +175,13 @@ FORMATS: dict[str, Callable[[Iterable[Table]], str]] = {
 
 
 def _headers(columns: Sequence[Column], between: str) -> list[str]:
-    """Return a header per column; where nothing was published, nobody needs to read "here"."""
+    """Return a header per column; if nothing was published, nobody needs to read "here"."""
     if all(column.source == "here" for column in columns):
         return [column.quantity for column in columns]
     return [f"{column.quantity}{between}{column.source}" for column in columns]
 
 
-def _text(column: Column, cell: Cell | None, bold: str, between: str, dagger: str = "†") -> str:
+def _cell_text(column: Column, cell: Cell | None, bold: str, between: str, dagger: str = "†") -> str:
     if cell is None:
         return ""
     text = cell.text(column.decimals, column.signed, between, dagger)

@@ -11,35 +11,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unseen.benchmark.results import CALIBRATIONS, RunResult, Score
-from unseen.metrics import harmonic_mean
+from unseen._core.blocks import FloatArray
+from unseen.benchmark.results import STEPS, RunResult, Score
+from unseen.metrics import harmonic_mean, percentile_interval
 
-Floats = NDArray[np.float64]
 Interval = tuple[float, float]
-SCORES: tuple[Score, ...] = ("zsl", *CALIBRATIONS)
+SCORE_NAMES: tuple[Score, ...] = ("zsl", *STEPS)
 
 N_REPLICATES = 1000
-CONFIDENCE = 0.95
-_CELLS = 2**22  # replicates x classes in memory at a time
+_AT_ONCE = 2**22  # replicates x classes in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
     """The scores of every method on resampled classes, in percent; means over the method's runs."""
 
-    draws: Mapping[tuple[str, Score], Floats]  # (replicates,) each
+    draws: Mapping[tuple[str, Score], FloatArray]  # (replicates,) each
 
     def interval(self, method: str, score: Score) -> Interval | None:
-        """Return the 95 % interval of a score, or None where it is not known by class."""
+        """Return the 95 % interval of a score, or None if it is not known by class."""
         draws = self.draws.get((method, score))
-        return None if draws is None else _interval(draws)
+        return None if draws is None else percentile_interval(draws)
 
     def ties(self, best: str, score: Score = "calibrated+lambda") -> list[str]:
         """Return the methods not distinguishable from the best: the interval of the difference holds 0."""
         others = [method for method, found in self.draws if found == score and method != best]
-        return [m for m in others if _interval(self.draws[best, score] - self.draws[m, score])[0] <= 0]
+        return [
+            m for m in others if percentile_interval(self.draws[best, score] - self.draws[m, score])[0] <= 0
+        ]
 
 
 def resample_classes(
@@ -60,15 +60,14 @@ def resample_classes(
     random_state : int
     """
     tables = {
-        (method, score): table
+        (method, score): _class_accuracies(results, score)
         for method, results in runs.items()
-        for score in SCORES
-        if (table := _class_accuracies(results, score)) is not None
+        for score in SCORE_NAMES
     }
     tested = ~np.isnan(next(table[0] for (_, score), table in tables.items() if score == "calibrated+lambda"))
     is_unseen = np.asarray(unseen, dtype=bool)
     of_unseen, of_seen = np.flatnonzero(tested & is_unseen), np.flatnonzero(tested & ~is_unseen)
-    draws: dict[tuple[str, Score], list[Floats]] = {key: [] for key in tables}
+    draws: dict[tuple[str, Score], list[FloatArray]] = {key: [] for key in tables}
     rng = np.random.default_rng(random_state)
     for n in _block_sizes(n_replicates, len(unseen)):
         w_unseen, w_seen = _weights(rng, n, len(of_unseen)), _weights(rng, n, len(of_seen))
@@ -79,16 +78,14 @@ def resample_classes(
     return Replicates({key: np.concatenate(parts) for key, parts in draws.items()})
 
 
-def _class_accuracies(runs: Sequence[RunResult], score: Score) -> Floats | None:
+def _class_accuracies(runs: Sequence[RunResult], score: Score) -> FloatArray:
     """Return the accuracy of each class in each run, (runs, classes), NaN for a class without samples."""
     if score == "calibrated+lambda":
         return np.array([run["classes"]["accuracy"] for run in runs], dtype=np.float64)
-    if not all(run.get("by_class") for run in runs):
-        return None
     return np.array([run["by_class"][score] for run in runs], dtype=np.float64)
 
 
-def _weights(rng: np.random.Generator, n_replicates: int, n_classes: int) -> Floats:
+def _weights(rng: np.random.Generator, n_replicates: int, n_classes: int) -> FloatArray:
     """Return how often each class is drawn, as a share, (replicates, classes)."""
     if not n_classes:
         return np.empty((n_replicates, 0))
@@ -97,12 +94,6 @@ def _weights(rng: np.random.Generator, n_replicates: int, n_classes: int) -> Flo
 
 
 def _block_sizes(n_replicates: int, n_classes: int) -> Iterator[int]:
-    most = max(1, _CELLS // max(n_classes, 1))
+    most = max(1, _AT_ONCE // max(n_classes, 1))
     for start in range(0, n_replicates, most):
         yield min(most, n_replicates - start)
-
-
-def _interval(draws: Floats) -> Interval:
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(draws, [tail, 1 - tail])
-    return float(low), float(high)

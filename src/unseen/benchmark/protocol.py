@@ -11,26 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen import __version__
-from unseen._core.blocks import FloatArray, score_blocks
-from unseen._core.rows import Rows, choose_rows, read_rows
+from unseen._core.blocks import FloatArray
+from unseen._core.rows import Rows, choose_rows
 from unseen._core.scaling import Standardization
+from unseen._core.scoring import iter_scores
 from unseen._core.training import Training
+from unseen._core.workspace import Workspace
 from unseen.base import ZeroShotClassifier
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.results import (
-    CALIBRATIONS,
     JSON,
+    STEPS,
     AttributeErrors,
-    Averaging,
-    Calibration,
     ClassTable,
-    Evaluation,
+    EvaluatedRun,
     Kind,
     Letter,
     ModelCurve,
-    Params,
+    PlainParams,
     Regret,
     Score,
+    Step,
     StoredBins,
     StoredCurve,
     StoredReliability,
@@ -40,10 +41,10 @@ from unseen.benchmark.store import Run, fingerprint
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
-from unseen.metrics import harmonic_mean, reliability
-from unseen.selection.evaluation import FEWEST, ScoresClasses, score_maxima
-from unseen.selection.search import GZSLClassifierCV, as_samples
-from unseen.selection.temperature import below_best, confidence
+from unseen.metrics import Averaging, frequent_mistakes, harmonic_mean, reliability
+from unseen.selection.confidence import below_best, confidence
+from unseen.selection.rehearsal import FEWEST, ScoresClasses, as_samples, score_maxima
+from unseen.selection.search import Calibrated, GZSLClassifierCV
 
 NO_CALIBRATION = 0.0
 NO_TEMPERATURE = 1.0
@@ -55,7 +56,7 @@ def make_run(experiment: Experiment, method: str, seed: int) -> Run:
     """Return what names a run; its key changes with anything that could change its result."""
     model = make_method(method, None, seed, experiment.normalize)
     determined_by = {
-        "setting": experiment.key,
+        "experiment": experiment.key,
         "method": method,
         "seed": seed,
         "version": __version__,
@@ -65,16 +66,18 @@ def make_run(experiment: Experiment, method: str, seed: int) -> Run:
     return Run(fingerprint(determined_by), experiment.key, method, seed)
 
 
-def evaluate_run(experiment: Experiment, method: str, seed: int) -> Evaluation:
-    """Run the whole protocol once."""
+def evaluate_run(
+    experiment: Experiment, method: str, seed: int, workspace: Workspace | None = None
+) -> EvaluatedRun:
+    """Run the whole protocol once; runs of one experiment may share a workspace."""
     start, cpu = time.perf_counter(), time.process_time()
     data, split = experiment.dataset, experiment.split
     model = make_method(method, data.prototypes, seed, experiment.normalize)
-    search = GZSLClassifierCV(model, cv=split.cv(), gamma=experiment.gamma)
+    search = GZSLClassifierCV(model, cv=split.cv(), gamma=experiment.gamma, refit_zsl=True)
     groups = None if data.groups is None else data.groups[split.train]
-    samples = as_samples(choose_rows(data.X, split.train), data.y[split.train], groups)
-    search._choose_params(samples)
-    search._calibrate(samples)  # a bench neither rejects nor adds classes
+    train = choose_rows(data.X, split.train)
+    samples = as_samples(train, data.y[split.train], groups, workspace=workspace)
+    search.finish(samples, *search.choose_params(samples))
     selected = time.perf_counter()
     measured = _measure(search, TestSamples(experiment))
     errors = attribute_error(experiment, model) if isinstance(model, LinearVS) else None
@@ -87,7 +90,7 @@ def evaluate_run(experiment: Experiment, method: str, seed: int) -> Evaluation:
         "grid": _grid(model),
         "params_zsl": _plain_params(search.best_params_zsl_),
         "params_gzsl": _plain_params(search.best_params_),
-        "gamma_zsl": float(search.gamma_zsl_),
+        "gamma_zsl": float(_zsl(search).gamma),
         "gamma": float(search.gamma_),
         "n_iter": _plain(getattr(search.estimator_, "n_iter_", None)),
         "validation": _validation(search),
@@ -119,8 +122,8 @@ class TestSamples:
     def curves(self, maxima: ScoreMaxima) -> dict[Averaging, SeenUnseenCurve]:
         """Return the seen-unseen curve for both kinds of averaging."""
         return {
-            "per_class": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-class"),
-            "per_sample": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-sample"),
+            "per-class": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-class"),
+            "per-sample": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-sample"),
         }
 
     def accuracy_by_class(self, predicted: NDArray[np.intp]) -> list[float | None]:
@@ -130,7 +133,7 @@ class TestSamples:
         return _percent(right, np.bincount(self.y, minlength=n_classes))
 
 
-def _fixed_parameters(model: ZeroShotClassifier) -> Params:
+def _fixed_parameters(model: ZeroShotClassifier) -> PlainParams:
     """Return the parameters that selection does not try, without data and seed."""
     tried = {"prototypes", "random_state", *model.default_grid}
     return {name: _plain(value) for name, value in model.get_params().items() if name not in tried}
@@ -147,22 +150,28 @@ def _validation(search: GZSLClassifierCV) -> Validation:
         "params": [_plain_params(params) for params in table["params"]],
         "zsl": _rounded(table["mean_zsl"]),
         "seen": _rounded(table["mean_seen"]),
-        "h": _rounded(table["mean_h"]),
+        "h": _rounded(table["mean_test_score"]),
         "gamma": [_shortened(gamma) for gamma in table["gamma"]],
-        "best": int(search.best_index_),
-        "best_zsl": int(search.best_index_zsl_),
+        "best": int(np.argmax(table["mean_test_score"])),
+        "best_zsl": int(np.argmax(table["mean_zsl"])),
     }
+
+
+def _zsl(search: GZSLClassifierCV) -> Calibrated:
+    """Return the model with the ZSL parameters."""
+    assert search.zsl_ is not None  # refit_zsl=True
+    return search.zsl_
 
 
 class _Measured(TypedDict):
     """The part of a result that comes from test samples."""
 
     zsl: dict[Averaging, float]
-    gzsl: dict[Calibration, dict[Letter, dict[Averaging, float]]]
+    gzsl: dict[Step, dict[Letter, dict[Averaging, float]]]
     ausuc: dict[Averaging, float]
     curve: StoredCurve
     flips: dict[Kind, list[float]]
-    regret: dict[Calibration, Regret]
+    regret: dict[Step, Regret]
     zsl_model: ModelCurve | None
     by_class: dict[Score, list[float | None]]
     classes: ClassTable
@@ -172,29 +181,30 @@ class _Measured(TypedDict):
 
 def _measure(search: GZSLClassifierCV, test: TestSamples) -> _Measured:
     """Score the two retrained models on the test samples; here, and only here, test data is used."""
-    maxima_zsl = test.maxima(search.estimator_zsl_)
-    same = search.estimator_ is search.estimator_zsl_
+    zsl = _zsl(search)
+    maxima_zsl = test.maxima(zsl.estimator)
+    same = search.estimator_ is zsl.estimator
     maxima = maxima_zsl if same else test.maxima(search.estimator_)
     curves_zsl, curves = test.curves(maxima_zsl), test.curves(maxima)
-    points: dict[Calibration, tuple[Curves, float]] = {
+    points: dict[Step, tuple[Curves, float]] = {
         "none": (curves_zsl, NO_CALIBRATION),
-        "calibrated": (curves_zsl, float(search.gamma_zsl_)),
+        "calibrated": (curves_zsl, float(zsl.gamma)),
         "calibrated+lambda": (curves, float(search.gamma_)),
     }
     predicted = maxima.predict(float(search.gamma_))
     by_class: dict[Score, list[float | None]] = {
         "zsl": test.accuracy_by_class(np.where(test.is_seen, -1, maxima_zsl.argmax_unseen)),
         "none": test.accuracy_by_class(maxima_zsl.predict(NO_CALIBRATION)),
-        "calibrated": test.accuracy_by_class(maxima_zsl.predict(float(search.gamma_zsl_))),
+        "calibrated": test.accuracy_by_class(maxima_zsl.predict(float(zsl.gamma))),
     }
     return {
         "zsl": {averaging: curve.unseen_alone for averaging, curve in curves_zsl.items()},
         "gzsl": {name: operating_point(*point) for name, point in points.items()},
         "ausuc": {averaging: curve.ausuc for averaging, curve in curves.items()},
-        "curve": _stored(curves["per_class"]),
+        "curve": _stored(curves["per-class"]),
         "flips": _flips(maxima, test.is_seen),
-        "regret": {name: regret(*points[name]) for name in CALIBRATIONS[1:]},
-        "zsl_model": None if same else _model_curve(curves_zsl["per_class"], maxima_zsl, test),
+        "regret": {name: regret(*points[name]) for name in STEPS[1:]},
+        "zsl_model": None if same else _model_curve(curves_zsl["per-class"], maxima_zsl, test),
         "by_class": by_class,
         "classes": class_table(test.y, predicted, len(test.seen)),
         "confusion": seen_confusion(test.is_seen, test.seen[predicted]),
@@ -214,7 +224,7 @@ def operating_point(curves: Curves, gamma: float) -> dict[Letter, dict[Averaging
 
 def regret(curves: Curves, gamma: float) -> Regret:
     """Return the best gamma on test, its H, and how much H the gamma chosen on validation loses."""
-    curve = curves["per_class"]
+    curve = curves["per-class"]
     return {"gamma": float(curve.gamma), "H": curve.h, "loss": curve.h - curve.at(gamma)[2]}
 
 
@@ -237,26 +247,6 @@ def class_table(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int
     }
 
 
-def frequent_mistakes(
-    y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int, most: int = 5
-) -> list[list[list[int]]]:
-    """Return for each class the wrong classes predicted most, as [class, samples], the most frequent first.
-
-    Only pairs that occur are counted: with many classes, most of the confusion matrix is empty.
-
-    >>> frequent_mistakes(np.array([0, 0, 0, 1]), np.array([1, 2, 2, 1]), 3)
-    [[[2, 2], [1, 1]], [], []]
-    """
-    wrong = y != predicted
-    pairs, often = np.unique(y[wrong] * n_classes + predicted[wrong], return_counts=True)
-    true, taken_for = np.divmod(pairs, n_classes)
-    found: list[list[list[int]]] = [[] for _ in range(n_classes)]
-    for i in np.lexsort((taken_for, -often)):
-        if len(found[true[i]]) < most:
-            found[true[i]].append([int(taken_for[i]), int(often[i])])
-    return found
-
-
 def seen_confusion(
     is_seen: NDArray[np.bool_], predicted_seen: NDArray[np.bool_]
 ) -> dict[Kind, dict[Kind, int]]:
@@ -276,11 +266,10 @@ def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredRe
     drawn = np.sort(np.random.default_rng(0).permutation(len(test.y))[:n])
     X, right = Rows([test.data.X], test.index[drawn]), np.empty(n, dtype=bool)
     before, after = np.empty(n), np.empty(n)
-    for block in score_blocks(n, n_classes):
-        scores = search.similarity(read_rows(X, block))
+    for block, (scores,) in iter_scores(search, X):
         right[block] = scores.argmax(axis=1) == test.y[drawn[block]]
         before[block] = confidence(below_best(scores), NO_TEMPERATURE)
-        after[block] = search._probabilities(scores).max(axis=1)
+        after[block] = confidence(below_best(scores), search.temperature_)
     is_seen = test.is_seen[drawn]
     return {
         "temperature": _shortened(search.temperature_),
@@ -325,9 +314,9 @@ def _attribute_error(fitted: LinearVS, samples: Training) -> float:
     return float(squares / (len(samples.y) * samples.S.shape[1]))
 
 
-def stored_curve(result: Evaluation) -> SeenUnseenCurve:
+def stored_curve(result: EvaluatedRun) -> SeenUnseenCurve:
     """Return the test curve of a stored result, ready for ``unseen.plotting.SeenUnseenDisplay``."""
-    return restore_curve(result["curve"], result["ausuc"]["per_class"])
+    return restore_curve(result["curve"], result["ausuc"]["per-class"])
 
 
 def restore_curve(curve: StoredCurve, ausuc: float) -> SeenUnseenCurve:
@@ -370,8 +359,8 @@ def _shortened(value: float) -> float:
     return float(f"{value:.7g}")
 
 
-def _plain_params(params: Mapping[str, object]) -> Params:
-    return cast(Params, _plain(params))
+def _plain_params(params: Mapping[str, object]) -> PlainParams:
+    return cast(PlainParams, _plain(params))
 
 
 def _plain(value: object) -> JSON:

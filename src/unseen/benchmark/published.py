@@ -23,8 +23,8 @@ SOURCES = ("paper", "xian")
 ScoreKey = tuple[str, str, str]  # (method, score, averaging)
 
 
-class Score(NamedTuple):
-    """A printed mean and, where it was printed too, its standard deviation over 5 runs."""
+class PublishedScore(NamedTuple):
+    """A printed mean and, if it was printed too, its standard deviation over 5 runs."""
 
     mean: float
     std: float | None
@@ -44,19 +44,19 @@ class PublishedExperiment:
         return {"dataset": self.dataset, "split": self.split, "crops": self.crops}
 
 
-def scores(experiment: PublishedExperiment, source: str = "paper") -> dict[ScoreKey, Score]:
+def scores(experiment: PublishedExperiment, source: str = "paper") -> dict[ScoreKey, PublishedScore]:
     """Return what a source printed: (method, score, averaging) -> Score, with ``average`` as a method too.
 
     ``score`` is ``zsl``, ``none``, ``calibrated``, ``calibrated+lambda`` (H) or ``ausuc``.
 
-    >>> scores(PublishedExperiment("CUB", "proposed"))["sync", "calibrated+lambda", "per_class"]
-    Score(mean=47.6, std=0.2)
+    >>> scores(PublishedExperiment("CUB", "proposed"))["sync", "calibrated+lambda", "per-class"]
+    PublishedScore(mean=47.6, std=0.2)
     """
     return {
-        (line["method"], line["score"], line["weights"]): Score(
+        (line["method"], line["score"], line["averaging"]): PublishedScore(
             float(line["mean"]), float(line["std"]) if line["std"] else None
         )
-        for line in _read("published_scores.csv")
+        for line in _read_rows("published_scores.csv")
         if (line["dataset"], line["split"], line["source"]) == (experiment.dataset, experiment.split, source)
         and int(line["crops"]) == experiment.crops
     }
@@ -70,7 +70,7 @@ def splits(dataset: str, split: str) -> list[dict[str, int]]:
     """
     return [
         {name: int(value) for name, value in line.items() if name not in ("dataset", "split")}
-        for line in _read("published_splits.csv")
+        for line in _read_rows("published_splits.csv")
         if (line["dataset"], line["split"]) == (dataset, split)
     ]
 
@@ -81,7 +81,7 @@ def variances(dataset: str) -> tuple[float, float]:
     >>> variances("CUB")
     (138.0, 231.9)
     """
-    line = next(line for line in _read("published_variances.csv") if line["dataset"] == dataset)
+    line = next(line for line in _read_rows("published_variances.csv") if line["dataset"] == dataset)
     return float(line["intra_class"]), float(line["inter_class"])
 
 
@@ -92,7 +92,7 @@ def find_variances(class_names: Iterable[str]) -> tuple[float, float] | None:
     True
     """
     digest = digest_classes(class_names)
-    known = [line["dataset"] for line in _read("published_classes.csv") if line["digest"] == digest]
+    known = [line["dataset"] for line in _read_rows("published_classes.csv") if line["digest"] == digest]
     return variances(known[0]) if known else None
 
 
@@ -108,9 +108,9 @@ def recognize(
     True
     """
     digest = digest_classes(class_names)
-    datasets = [line["dataset"] for line in _read("published_classes.csv") if line["digest"] == digest]
+    datasets = [line["dataset"] for line in _read_rows("published_classes.csv") if line["digest"] == digest]
     sizes = {"total": total, "test": test, "val_classes": val_classes}
-    for line in _read("published_splits.csv"):
+    for line in _read_rows("published_splits.csv"):
         if line["dataset"] in datasets and all(int(line[name]) == size for name, size in sizes.items()):
             return PublishedExperiment(line["dataset"], line["split"], crops)
     return None
@@ -127,6 +127,6 @@ def digest_classes(class_names: Iterable[str]) -> str:
 
 
 @cache
-def _read(name: str) -> list[dict[str, str]]:
+def _read_rows(name: str) -> list[dict[str, str]]:
     text = (files("unseen.benchmark") / "data" / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

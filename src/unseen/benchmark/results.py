@@ -7,19 +7,19 @@ lambda_GZSL; classes are counted as in the data set.
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Literal, TypeAlias, TypedDict
+
+from unseen.metrics import Averaging
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-Params: TypeAlias = dict[str, JSON]
+PlainParams: TypeAlias = dict[str, JSON]
 
 # The three ways in which the paper applies a model to seen and unseen classes together.
-Calibration = Literal["none", "calibrated", "calibrated+lambda"]
-CALIBRATIONS: tuple[Calibration, ...] = ("none", "calibrated", "calibrated+lambda")
+Step = Literal["none", "calibrated", "calibrated+lambda"]
+STEPS: tuple[Step, ...] = ("none", "calibrated", "calibrated+lambda")
 
-Score = Literal["zsl", Calibration]  # ZSL accuracy, or H with a kind of calibration
+Score = Literal["zsl", Step]  # ZSL accuracy, or H with a kind of calibration
 
-Averaging = Literal["per_class", "per_sample"]
-AVERAGINGS: tuple[Averaging, ...] = ("per_class", "per_sample")
 
 Kind = Literal["seen", "unseen"]  # of a class, or of a sample by its class
 Letter = Literal["H", "U", "S"]  # harmonic mean, accuracy on unseen and on seen samples
@@ -39,9 +39,11 @@ class Asked(TypedDict):
     split_dir: str | None
     split_rule: str
     prototypes: str | list[str] | None
-    text_encoder: NotRequired[str]
-    normalize: NotRequired[str]
+    text_encoder: str | None
+    normalize: str | None
     unseen_classes: str | None
+    label: str | None
+    ignore: list[str] | None
 
 
 class Counts(TypedDict):
@@ -87,7 +89,7 @@ class Description(Asked):
 class Validation(TypedDict):
     """Means over the folds, one entry per combination of parameters (the paper's Fig. 1)."""
 
-    params: list[Params]
+    params: list[PlainParams]
     zsl: list[float]  # A_U->Cu
     seen: list[float]  # A_S->Cs
     h: list[float]  # the best mean H
@@ -146,13 +148,13 @@ class StoredBins(TypedDict):
     """Answers in 15 equal bins of their probability; 0 in an empty bin. Probabilities go from 0 to 1."""
 
     samples: list[int]
-    confidence: list[float]  # mean probability of the answers
-    accuracy: list[float]  # share of right answers
+    confidence: list[float]  # mean probability of the predictions
+    accuracy: list[float]  # share of right predictions
     ece: float  # expected calibration error
 
 
 class StoredReliability(TypedDict):
-    """How sure and how right the model's answers for test samples are, by kind of sample."""
+    """Confidence and accuracy of the predictions for test samples, by kind of sample."""
 
     temperature: float  # chosen on held-out samples
     before: dict[Kind, StoredBins]  # the plain softmax of the calibrated scores
@@ -174,27 +176,27 @@ class RunSummary(TypedDict):
     seed: int
     version: str  # of this package
     zsl: dict[Averaging, float]  # A_U->Cu with lambda_ZSL
-    gzsl: dict[Calibration, dict[Letter, dict[Averaging, float]]]
+    gzsl: dict[Step, dict[Letter, dict[Averaging, float]]]
     ausuc: dict[Averaging, float]
-    params_zsl: Params
-    params_gzsl: Params
+    params_zsl: PlainParams
+    params_gzsl: PlainParams
     gamma_zsl: float  # the calibration that goes with params_zsl
     gamma: float  # the calibration that goes with params_gzsl
-    regret: dict[Calibration, Regret]
+    regret: dict[Step, Regret]
     seconds: Seconds
 
 
-class Evaluation(RunSummary):
+class EvaluatedRun(RunSummary):
     """Everything that one run of the protocol gives."""
 
     method: str
-    model: Params  # the method's fixed parameters
+    model: PlainParams  # the method's fixed parameters
     grid: dict[str, list[JSON]]  # the values that selection tried
     n_iter: JSON  # epochs of the model's training, None for a closed form
     validation: Validation
     curve: StoredCurve
     flips: dict[Kind, list[float]]  # up to which gamma each sample goes to a seen class, rising
-    zsl_model: ModelCurve | None  # of the model with lambda_ZSL, None where it is the model
+    zsl_model: ModelCurve | None  # of the model with lambda_ZSL, None if it is the model
     by_class: dict[Score, list[float | None]]  # accuracy of each class, besides that in ``classes``
     classes: ClassTable
     confusion: dict[Kind, dict[Kind, int]]  # samples of a kind -> predicted kind -> number
@@ -202,11 +204,8 @@ class Evaluation(RunSummary):
     attribute_error: AttributeErrors | None  # of linear-vs only
 
 
-class RunResult(Evaluation):
-    """What the store keeps of a run.
-
-    Version 0.1 had no ``zsl_model``, ``by_class`` and ``mistakes``, and early stores have no ``reliability``.
-    """
+class RunResult(EvaluatedRun):
+    """What the store keeps of a run."""
 
     threads: int  # of the linear algebra
     warnings: list[str]  # each text once
@@ -226,11 +225,11 @@ class MethodSummary(TypedDict):
     """All runs of one method."""
 
     zsl: dict[Averaging, Spread]
-    gzsl: dict[Calibration, dict[Letter, dict[Averaging, Spread]]]
+    gzsl: dict[Step, dict[Letter, dict[Averaging, Spread]]]
     ausuc: dict[Averaging, Spread]
-    regret: dict[Calibration, Spread]
-    params_zsl: Params  # of the first seed
-    params_gzsl: Params
+    regret: dict[Step, Spread]
+    params_zsl: PlainParams  # of the first seed
+    params_gzsl: PlainParams
     gamma: float  # mean over the seeds
     seconds: float  # sum over the seeds
     runs: list[RunSummary]
@@ -240,5 +239,5 @@ class Summary(TypedDict):
     """What ``unseen bench --json`` prints for one experiment."""
 
     dataset: str
-    setting: Description  # without class_counts
+    experiment: Description  # without class_counts
     methods: dict[str, MethodSummary]

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from joblib import cpu_count, delayed, parallel_config
 from joblib.parallel import BACKENDS, get_active_backend
@@ -15,16 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from unseen._core.parallel import dependent, results
 from unseen._core.progress import progress
+from unseen._core.workspace import Workspace
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.results import RunResult
 from unseen.benchmark.store import Failure, Run, Store
 from unseen.methods import METHODS, describe_method, find_method
-from unseen.methods._sharing import share_sums
 
 
 @dataclass(frozen=True)
-class Task:
+class BenchTask:
     """A run that may have to be done, and the experiment it belongs to."""
 
     run: Run
@@ -59,13 +60,13 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
 
 
-def plan(experiments: Iterable[Experiment], methods: Sequence[str] | None, n_seeds: int) -> list[Task]:
+def plan(experiments: Iterable[Experiment], methods: Sequence[str] | None, n_seeds: int) -> list[BenchTask]:
     """Return all runs of a bench; only stochastic methods need several seeds.
 
     By default (None) every registered method that can run on the experiment takes part.
     """
     return [
-        Task(make_run(experiment, method, seed), experiment)
+        BenchTask(make_run(experiment, method, seed), experiment)
         for experiment in experiments
         for method in (usable_methods(experiment) if methods is None else methods)
         for seed in range(n_seeds if find_method(method).stochastic else 1)
@@ -79,7 +80,7 @@ def usable_methods(experiment: Experiment) -> list[str]:
 
 
 def run_bench(
-    tasks: Sequence[Task],
+    tasks: Sequence[BenchTask],
     store: Store,
     *,
     jobs: int | None = None,
@@ -92,7 +93,7 @@ def run_bench(
 
     Parameters
     ----------
-    tasks : sequence of Task
+    tasks : sequence of BenchTask
         From ``plan``.
     store : Store
         Where results go; a task found there is not repeated.
@@ -149,7 +150,7 @@ def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
 
 
 def _cluster_outcomes(
-    waiting: dict[str, Task], store: Store, address: str, timeout: float, threads: int
+    waiting: dict[str, BenchTask], store: Store, address: str, timeout: float, threads: int
 ) -> Outcomes:
     """Yield outcomes as they come from the workers of a cluster."""
     from unseen.benchmark.cluster import dask_cluster
@@ -157,10 +158,10 @@ def _cluster_outcomes(
     calls = ((task.run, task.experiment, threads) for task in _still_missing(waiting.values(), store))
     with dask_cluster(address, timeout) as cluster:
         for run, found in cluster.results(attempt, calls):
-            yield found if isinstance(found, Outcome) else _lost(run, found)
+            yield found if isinstance(found, Outcome) else _lost_run(run, found)
 
 
-def _lost(run: Run, error: Exception) -> Outcome:
+def _lost_run(run: Run, error: Exception) -> Outcome:
     """Return the outcome of a run whose workers have died, or could not call it."""
     if type(error).__name__ == "KilledWorker":
         text = "Its workers were killed repeatedly, most likely because memory ran out."
@@ -168,7 +169,7 @@ def _lost(run: Run, error: Exception) -> Outcome:
     return Outcome(run, error=f"{type(error).__name__}: {error}", details=str(error))
 
 
-def _local_outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: int) -> Outcomes:
+def _local_outcomes(waiting: dict[str, BenchTask], store: Store, jobs: int, threads: int) -> Outcomes:
     """Yield outcomes as they come; once a worker has died, go on one by one to find the run that did it."""
     left = dict(waiting)
     with _processes():
@@ -181,18 +182,18 @@ def _local_outcomes(waiting: dict[str, Task], store: Store, jobs: int, threads: 
                 yield _attempt_alone(task, threads)
 
 
-def _attempt_all(tasks: Iterable[Task], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
+def _attempt_all(tasks: Iterable[BenchTask], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
     waiting = _still_missing(tasks, store)
     calls = (delayed(attempt)(task.run, task.experiment, threads) for task in waiting)
     return results(calls, jobs, ordered=False)
 
 
-def _still_missing(tasks: Iterable[Task], store: Store) -> Iterator[Task]:
+def _still_missing(tasks: Iterable[BenchTask], store: Store) -> Iterator[BenchTask]:
     # Checked when its turn comes: another bench on the same folder may have finished it meanwhile.
     return (task for task in list(tasks) if not store.has(task.run.key))
 
 
-def _attempt_alone(task: Task, threads: int) -> Outcome:
+def _attempt_alone(task: BenchTask, threads: int) -> Outcome:
     """Do a task while no other runs, so that the death of its process is known to be its own."""
     call = delayed(attempt)(task.run, task.experiment, threads)
     outcome: Outcome
@@ -205,6 +206,12 @@ def _attempt_alone(task: Task, threads: int) -> Outcome:
     return outcome
 
 
+@lru_cache(maxsize=1)
+def workspace_of(experiment: str) -> Workspace:
+    """Return what the runs of an experiment in this process share; that of the last experiment is kept."""
+    return Workspace()
+
+
 def attempt(run: Run, experiment: Experiment, threads: int) -> Outcome:
     """Do one run with so many threads; an exception of the method becomes part of the outcome."""
     try:
@@ -212,11 +219,10 @@ def attempt(run: Run, experiment: Experiment, threads: int) -> Outcome:
         with (
             threadpool_limits(threads),
             parallel_config("sequential"),
-            share_sums(run.experiment),
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            result = evaluate_run(experiment, run.method, run.seed)
+            result = evaluate_run(experiment, run.method, run.seed, workspace_of(run.experiment))
         texts = sorted({str(warning.message) for warning in caught})
         return Outcome(run, {**result, "threads": threads, "warnings": texts})
     except Exception as error:  # whatever a method raises, the other runs go on

@@ -6,6 +6,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 
 from unseen import __version__
@@ -71,8 +72,5 @@ def this_command(arguments: list[str], planned: Sequence[Run] = ()) -> Command:
             "blas": ", ".join(sorted(set(blas))),
         },
         "machine": {"system": platform.platform(), "processor": platform.machine()},
-        "planned": [
-            {"key": run.key, "setting": run.experiment, "method": run.method, "seed": run.seed}
-            for run in planned
-        ],
+        "planned": [asdict(run) for run in planned],
     }

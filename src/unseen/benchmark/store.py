@@ -4,13 +4,12 @@ A run is keyed by a hash of everything that determines it, so a second bench fin
 repeats nothing. The write-ahead log lets readers look while a bench writes, and two benches can share one
 folder: each run arrives whole or not at all, and the first result of a run stays.
 
-The SQLite tables (documents are JSON text, described in ``unseen.benchmark.results``; an experiment is called
-"setting" in the file):
+The SQLite tables (documents are JSON text, described in ``unseen.benchmark.results``):
 
-settings  key, description
-runs      key, setting, method, seed, result, digest, finished
-failures  key, setting, method, seed, error, details, happened    removed once the run succeeds
-commands  started, command    every command that wrote here: arguments, versions, machine
+experiments  key, description
+runs         key, experiment, method, seed, result, digest, finished
+failures     key, experiment, method, seed, error, details, happened    removed once the run succeeds
+commands     started, command    every command that wrote here: arguments, versions, machine, planned runs
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NotRequired, Self, TypedDict, cast
+from typing import Any, Self, TypedDict, cast
 
 from unseen.benchmark.results import Description, RunResult
 from unseen.errors import UnseenError, one_line
 
 FILE_NAME = "runs.sqlite"
-_VERSION = 1  # of the tables, kept in PRAGMA user_version
+_VERSION = 2  # of the tables, kept in PRAGMA user_version
 _BUSY_SECONDS = 60  # how long to wait for another process that is writing
 _TABLES = """
-CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, description TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS experiments (key TEXT PRIMARY KEY, description TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (
-    key TEXT PRIMARY KEY, setting TEXT NOT NULL REFERENCES settings (key), method TEXT NOT NULL,
+    key TEXT PRIMARY KEY, experiment TEXT NOT NULL REFERENCES experiments (key), method TEXT NOT NULL,
     seed INTEGER NOT NULL, result TEXT NOT NULL, digest TEXT NOT NULL, finished TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS failures (
-    key TEXT PRIMARY KEY, setting TEXT NOT NULL REFERENCES settings (key), method TEXT NOT NULL,
+    key TEXT PRIMARY KEY, experiment TEXT NOT NULL REFERENCES experiments (key), method TEXT NOT NULL,
     seed INTEGER NOT NULL, error TEXT NOT NULL, details TEXT NOT NULL, happened TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS commands (started TEXT NOT NULL, command TEXT NOT NULL);
 """
@@ -57,21 +56,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that ended in an error: one line for people, the traceback for the curious."""
+    """A run that ended in an error: one line, and the full traceback."""
 
     run: Run
     error: str
     details: str
     happened: str
-
-
-class PlannedRun(TypedDict):
-    """A run that a command was to do."""
-
-    key: str
-    setting: str  # the key of its experiment
-    method: str
-    seed: int
 
 
 class Command(TypedDict):
@@ -80,7 +70,7 @@ class Command(TypedDict):
     arguments: list[str]
     versions: dict[str, str]
     machine: dict[str, str]
-    planned: NotRequired[list[PlannedRun]]  # unknown to stores of version 0.1
+    planned: list[dict[str, Any]]  # runs
 
 
 class StoredCommand(Command):
@@ -95,7 +85,7 @@ def fingerprint(document: Mapping[str, object]) -> str:
     >>> fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1})
     True
     """
-    return _digest(json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False))[:32]
+    return _text_digest(json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False))[:32]
 
 
 class Store:
@@ -148,12 +138,12 @@ class Store:
 
     def add_experiment(self, key: str, description: Description) -> None:
         """Keep the description of an experiment; the first one stays."""
-        self._write(("INSERT OR IGNORE INTO settings VALUES (?, ?)", (key, _dump(description))))
+        self._write(("INSERT OR IGNORE INTO experiments VALUES (?, ?)", (key, _dump(description))))
 
     def add_result(self, run: Run, result: RunResult) -> None:
         """Keep the result of a finished run and delete its earlier failure; the first result stays."""
         text = _dump(result)
-        row = (run.key, run.experiment, run.method, run.seed, text, _digest(text), _now())
+        row = (run.key, run.experiment, run.method, run.seed, text, _text_digest(text), _now())
         self._write(
             ("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row),
             ("DELETE FROM failures WHERE key = ?", (run.key,)),
@@ -178,7 +168,7 @@ class Store:
 
     def experiments(self) -> dict[str, Description]:
         """Return the description of every experiment by key, oldest first."""
-        rows = self._read("SELECT key, description FROM settings ORDER BY rowid")
+        rows = self._read("SELECT key, description FROM experiments ORDER BY rowid")
         with self.reading():
             return {key: json.loads(text) for key, text in rows}
 
@@ -188,7 +178,7 @@ class Store:
 
     def results(self, experiment: str) -> list[RunResult]:
         """Return the results of an experiment, oldest first; a damaged one is an error."""
-        query = "SELECT key, result, digest FROM runs WHERE setting = ? ORDER BY rowid"
+        query = "SELECT key, result, digest FROM runs WHERE experiment = ? ORDER BY rowid"
         return [self._checked(*row) for row in self._read(query, experiment)]
 
     def result(self, key: str) -> RunResult:
@@ -198,23 +188,18 @@ class Store:
 
     def runs(self) -> list[tuple[Run, str]]:
         """Return every finished run with the time it was stored, oldest first."""
-        rows = self._read("SELECT key, setting, method, seed, finished FROM runs ORDER BY rowid")
+        rows = self._read("SELECT key, experiment, method, seed, finished FROM runs ORDER BY rowid")
         return [(Run(*row[:4]), row[4]) for row in rows]
 
     def planned(self) -> list[Run]:
         """Return every run that some command was to do, finished or not, each once."""
         with self.reading():
-            return list(
-                dict.fromkeys(
-                    Run(run["key"], run["setting"], run["method"], run["seed"])
-                    for command in self.commands()
-                    for run in command.get("planned", ())
-                )
-            )
+            runs = (Run(**run) for command in self.commands() for run in command["planned"])
+            return list(dict.fromkeys(runs))
 
     def failures(self) -> list[Failure]:
         """Return every run that failed and has not succeeded since."""
-        query = "SELECT key, setting, method, seed, error, details, happened FROM failures ORDER BY rowid"
+        query = "SELECT key, experiment, method, seed, error, details, happened FROM failures ORDER BY rowid"
         return [Failure(Run(*row[:4]), *row[4:]) for row in self._read(query)]
 
     def commands(self) -> list[StoredCommand]:
@@ -224,7 +209,7 @@ class Store:
             return [cast(StoredCommand, {"started": started, **json.loads(text)}) for started, text in rows]
 
     def check(self) -> None:
-        """Refuse a damaged file: SQLite's own check, then the digest of every result."""
+        """Reject a damaged file: SQLite's own check, then the digest of every result."""
         found = [text for (text,) in self._read("PRAGMA integrity_check")]
         if found != ["ok"]:
             reason = " ".join(found[0].split())
@@ -236,11 +221,14 @@ class Store:
 
     def _prepare(self) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > _VERSION:
-            raise UnseenError(f"{self.path} was written by a newer unseen (format {version}). Update unseen.")
+        if version not in (0, _VERSION):  # 0: a new file
+            raise UnseenError(
+                f"{self.path} has the format {version} of another version of unseen, expected {_VERSION}. "
+                "Run the bench again with another folder (--out)."
+            )
         self._write_ahead()
         self._connection.execute("PRAGMA synchronous = FULL")  # a stored run survives a power cut too
-        if version < _VERSION:
+        if not version:
             self._connection.executescript(
                 f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = {_VERSION};COMMIT;"
             )
@@ -275,18 +263,18 @@ class Store:
             return self._connection.execute(sql, values).fetchall()
 
     def _checked(self, key: str, text: str, digest: str) -> RunResult:
-        if not isinstance(text, str) or _digest(text) != digest:
+        if not isinstance(text, str) or _text_digest(text) != digest:
             raise UnseenError(f"{self.path} is damaged: the result of run {key} is not what was stored.")
         return cast(RunResult, json.loads(text))
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Report a damaged file where a document read from it lacks what it should have."""
+        """Report a damaged file if a document read from it lacks what it should have."""
         try:
             yield
         except UnseenError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = f"{type(error).__name__}: {one_line(error)}"
             raise UnseenError(f"{self.path} is damaged ({reason}). Move it away and run again.") from error
 
@@ -300,8 +288,8 @@ def _user_errors(path: Path) -> Iterator[None]:
         raise  # a mistake in this module
     except (sqlite3.DatabaseError, OSError, UnicodeDecodeError) as error:
         raise UnseenError(
-            f"Cannot use {path}: {one_line(error)}. What is stored stays; make room or give another folder "
-            "with --out."
+            f"Cannot use {path}: {one_line(error)}. Stored results are safe; free disk space, or choose "
+            "another folder with --out."
         ) from error
 
 
@@ -309,7 +297,7 @@ def _dump(document: Mapping[str, object]) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
-def _digest(text: str) -> str:
+def _text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -6,25 +6,16 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, pstdev
 from typing import cast
 
-from unseen.benchmark.results import (
-    AVERAGINGS,
-    CALIBRATIONS,
-    Averaging,
-    Description,
-    MethodSummary,
-    RunResult,
-    RunSummary,
-    Spread,
-    Summary,
-)
+from unseen.benchmark.results import STEPS, Description, MethodSummary, RunResult, RunSummary, Spread, Summary
 from unseen.benchmark.store import Run, Store
 from unseen.methods import METHODS
+from unseen.metrics import AVERAGINGS, Averaging
 
 
 def summarize(description: Description, results: Iterable[RunResult]) -> Summary:
     """Return the document for one experiment from the results of its runs.
 
-    Where a method ran twice with the same seed (by two versions, or with two grids), the later result counts.
+    If a method ran twice with the same seed (by two versions, or with two grids), the later result counts.
     """
     latest = {(run["method"], run["seed"]): run for run in results}
     runs = sorted(latest.values(), key=lambda run: run["seed"])
@@ -32,7 +23,7 @@ def summarize(description: Description, results: Iterable[RunResult]) -> Summary
     described = {name: value for name, value in description.items() if name != "class_counts"}
     return {
         "dataset": description["dataset"],
-        "setting": cast(Description, described),
+        "experiment": cast(Description, described),
         "methods": {
             name: _summarize_method([run for run in runs if run["method"] == name]) for name in names
         },
@@ -48,6 +39,16 @@ def summarize_store(store: Store, runs: Iterable[Run] | None = None) -> list[Sum
     descriptions = store.experiments()
     with store.reading():
         return [summarize(descriptions[key], found) for key, found in results.items()]
+
+
+def summary_json(document: object) -> object:
+    """Return a summary as ``bench --json`` prints it: with the keys ``per_class`` and ``per_sample``."""
+    if isinstance(document, list):
+        return [summary_json(value) for value in document]
+    if not isinstance(document, dict):
+        return document
+    keys = {averaging: averaging.replace("-", "_") for averaging in AVERAGINGS}
+    return {keys.get(key, key): summary_json(value) for key, value in document.items()}
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -68,7 +69,7 @@ def _summarize_method(runs: Sequence[RunResult]) -> MethodSummary:
                 letter: _spreads([run["gzsl"][step][letter] for run in runs])
                 for letter in first["gzsl"][step]
             }
-            for step in CALIBRATIONS
+            for step in STEPS
         },
         "ausuc": _spreads([run["ausuc"] for run in runs]),
         "regret": {step: spread([run["regret"][step]["loss"] for run in runs]) for step in first["regret"]},
@@ -85,20 +86,8 @@ def _spreads(values: Sequence[dict[Averaging, float]]) -> dict[Averaging, Spread
 
 
 def _summarize_run(run: RunResult) -> RunSummary:
-    """Return a run without curves, classes and other details, which only the store keeps."""
-    return {
-        "seed": run["seed"],
-        "version": run["version"],
-        "zsl": run["zsl"],
-        "gzsl": run["gzsl"],
-        "ausuc": run["ausuc"],
-        "params_zsl": run["params_zsl"],
-        "params_gzsl": run["params_gzsl"],
-        "gamma_zsl": run["gamma_zsl"],
-        "gamma": run["gamma"],
-        "regret": run["regret"],
-        "seconds": run["seconds"],
-    }
+    kept = {name: value for name, value in run.items() if name in RunSummary.__annotations__}
+    return cast(RunSummary, kept)
 
 
 def _registry_order(name: str) -> tuple[int, str]:

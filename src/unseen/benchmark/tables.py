@@ -8,35 +8,34 @@ from math import sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from unseen.benchmark.published import SOURCES, PublishedExperiment, Score, ScoreKey, scores
+from unseen.benchmark.published import SOURCES, PublishedExperiment, PublishedScore, ScoreKey, scores
 from unseen.benchmark.results import (
-    AVERAGINGS,
-    CALIBRATIONS,
-    Averaging,
-    Calibration,
+    STEPS,
     Description,
     Letter,
     MethodSummary,
     PublishedPlace,
     Spread,
+    Step,
     Summary,
 )
 from unseen.methods import describe_method
+from unseen.metrics import AVERAGINGS, Averaging
 
 AVERAGE = "average"
-_SHORT: dict[Averaging, str] = {"per_class": "p.c.", "per_sample": "p.s."}
+_SHORT: dict[Averaging, str] = {"per-class": "p.c.", "per-sample": "p.s."}
 _ABBREVIATIONS = "p.c. per class, p.s. per sample; AUSUC: area under the seen-unseen curve, 0 to 1"
 _NOTHING = 1e-9  # standard deviations below it are rounding errors
 
 Cells = Mapping[str, "Cell | None"]  # by method
 Methods = Mapping[str, MethodSummary]
-Published = Mapping[str, Mapping[ScoreKey, Score]]  # by source
+Published = Mapping[str, Mapping[ScoreKey, PublishedScore]]  # by source
 Quantity = Callable[[MethodSummary], Spread]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of a table, with its standard deviation where there are several runs."""
+    """A number of a table, with its standard deviation if there are several runs."""
 
     mean: float
     std: float | None = None
@@ -44,7 +43,7 @@ class Cell:
     at_chance: bool = False  # not distinguishable from guessing
 
     def text(self, decimals: int, signed: bool = False, between: str = " ± ", dagger: str = "†") -> str:
-        """Return the number as people read it; a standard deviation only where something varies.
+        """Return the number as people read it; a standard deviation only if something varies.
 
         >>> Cell(42.14, 0.26).text(1), Cell(42.14, 0.0).text(1), Cell(1.5).text(1, signed=True)
         ('42.1 ± 0.3', '42.1', '+1.5')
@@ -83,7 +82,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table of the paper: methods in rows, quantities beside their published values in columns."""
 
     title: str
@@ -107,23 +106,23 @@ class Table:
         return Row(name, [(column, column.cells[name]) for column in self.columns])
 
 
-def paper_tables(summary: Summary) -> list[Table]:
-    """Return the paper's three tables for one experiment, with published columns where they exist."""
-    methods, place = summary["methods"], summary["setting"]["published"]
-    published, chance = _published(place), chance_levels(summary["setting"])
-    ten_crops = published if place and place["crops"] == 10 else {}  # as in the paper's Table 3
+def paper_tables(summary: Summary) -> list[PaperTable]:
+    """Return the paper's three tables for one experiment, with published columns if they exist."""
+    methods, place = summary["methods"], summary["experiment"]["published"]
+    published, chance = _published(place), chance_levels(summary["experiment"])
+    ten_crops = published if place and place["crops"] == 10 else {}  # as in the paper's PaperTable 3
     zsl = _compare(
-        "accuracy", methods, published, ("zsl", "per_class"), _zsl("per_class"), chance=chance["zsl"]
+        "accuracy", methods, published, ("zsl", "per-class"), _zsl_quantity("per-class"), chance=chance["zsl"]
     )
     gzsl = [
         column
-        for step in CALIBRATIONS
+        for step in STEPS
         for column in _compare(
             step,
             methods,
             published,
-            (step, "per_class"),
-            _gzsl(step, "H", "per_class"),
+            (step, "per-class"),
+            _gzsl(step, "H", "per-class"),
             chance=chance["gzsl"],
         )
     ]
@@ -135,24 +134,24 @@ def paper_tables(summary: Summary) -> list[Table]:
     ]
 
 
-def regret_table(summary: Summary) -> Table:
+def regret_table(summary: Summary) -> PaperTable:
     """Return how much H the gamma chosen on validation loses against the best one on test, and the time."""
     methods = summary["methods"]
-    columns = [Column(f"regret {step}", "here", _here(methods, _regret(step))) for step in CALIBRATIONS[1:]]
+    columns = [Column(f"regret {step}", "here", _here(methods, _regret(step))) for step in STEPS[1:]]
     columns.append(Column("seconds", "here", {name: Cell(m["seconds"]) for name, m in methods.items()}))
     return _table(summary, "H lost by the choice of gamma, and seconds of all runs", columns)
 
 
-def _table(summary: Summary, title: str, columns: list[Column], *notes: str) -> Table:
+def _table(summary: Summary, title: str, columns: list[Column], *notes: str) -> PaperTable:
     if any(cell and cell.at_chance for column in columns for cell in column.cells.values()):
-        notes = (*notes, _explain_chance(summary["setting"]))
-    title = f"{title}, {summary['setting']['name']}"
-    return Table(title, tuple(summary["methods"]), tuple(columns), provenance(summary), notes)
+        notes = (*notes, _explain_chance(summary["experiment"]))
+    title = f"{title}, {summary['experiment']['name']}"
+    return PaperTable(title, tuple(summary["methods"]), tuple(columns), provenance(summary), notes)
 
 
 def provenance(summary: Summary) -> str:
     """Return in one line what the numbers of a summary rest on: protocol, data, seeds, version."""
-    experiment = summary["setting"]
+    experiment = summary["experiment"]
     runs = [run for method in summary["methods"].values() for run in method["runs"]]
     seeds, versions = sorted({run["seed"] for run in runs}), sorted({run["version"] for run in runs})
     return (
@@ -164,9 +163,9 @@ def provenance(summary: Summary) -> str:
 
 def _caution(summary: Summary) -> str:
     """Return what a reader must know before comparing with the published numbers."""
-    if not summary["setting"]["published"]:
+    if not summary["experiment"]["published"]:
         return ""
-    features = summary["setting"]["features"] or "as given"
+    features = summary["experiment"]["features"] or "as given"
     text = f". Published with ResNet-101 features, here: {features}"
     if "eszsl" in summary["methods"]:
         text += "; ESZSL with targets {0, 1} here, {-1, +1} in the paper"
@@ -198,14 +197,14 @@ def chance_levels(experiment: Description) -> dict[str, Chance]:
     n_seen = max(experiment["n_classes"] - n_unseen, 1)
     counts = experiment["counts"]
     return {
-        "zsl": _chance(1 / n_unseen, counts["test_unseen"]),
-        "gzsl": _chance(
+        "zsl": _guessing(1 / n_unseen, counts["test_unseen"]),
+        "gzsl": _guessing(
             2 / (sqrt(n_unseen) + sqrt(n_seen)) ** 2, min(counts["test_unseen"], counts["test_seen"])
         ),
     }
 
 
-def _chance(p: float, n_samples: int) -> Chance:
+def _guessing(p: float, n_samples: int) -> Chance:
     luck = 2 * sqrt(p * (1 - p) / max(n_samples, 1))  # two standard errors
     return Chance(100 * p, 100 * (p + luck))
 
@@ -224,14 +223,14 @@ def _explain_chance(experiment: Description) -> str:
 def _both_averagings(
     methods: Methods, published: Published, chance: Mapping[str, Chance]
 ) -> Iterator[Column]:
-    """Yield the columns of the paper's Table 3: both averagings, the two accuracies behind H, AUSUC."""
-    last = CALIBRATIONS[-1]
+    """Yield the columns of the paper's PaperTable 3: both averagings, the two accuracies behind H, AUSUC."""
+    last = STEPS[-1]
     letters: tuple[Letter, ...] = ("U", "S")
     for averaging in AVERAGINGS:
         title, place = f"ZSL {_SHORT[averaging]}", ("zsl", averaging)
-        yield from _compare(title, methods, published, place, _zsl(averaging), chance=chance["zsl"])
+        yield from _compare(title, methods, published, place, _zsl_quantity(averaging), chance=chance["zsl"])
     for letter in letters:
-        yield Column(f"{letter} p.c.", "here", _here(methods, _gzsl(last, letter, "per_class")))
+        yield Column(f"{letter} p.c.", "here", _here(methods, _gzsl(last, letter, "per-class")))
     for averaging in AVERAGINGS:
         title, place, quantity = f"H {_SHORT[averaging]}", (last, averaging), _gzsl(last, "H", averaging)
         yield from _compare(title, methods, published, place, quantity, chance=chance["gzsl"])
@@ -240,11 +239,11 @@ def _both_averagings(
         yield from _compare(title, methods, published, place, _ausuc(averaging), decimals=3)
 
 
-def _zsl(averaging: Averaging) -> Quantity:
+def _zsl_quantity(averaging: Averaging) -> Quantity:
     return lambda method: method["zsl"][averaging]
 
 
-def _gzsl(step: Calibration, letter: Letter, averaging: Averaging) -> Quantity:
+def _gzsl(step: Step, letter: Letter, averaging: Averaging) -> Quantity:
     return lambda method: method["gzsl"][step][letter][averaging]
 
 
@@ -252,7 +251,7 @@ def _ausuc(averaging: Averaging) -> Quantity:
     return lambda method: method["ausuc"][averaging]
 
 
-def _regret(step: Calibration) -> Quantity:
+def _regret(step: Step) -> Quantity:
     return lambda method: method["regret"][step]
 
 
@@ -290,7 +289,7 @@ def _here(methods: Methods, quantity: Quantity) -> dict[str, Cell | None]:
     return {name: Cell(quantity(method)["mean"], quantity(method)["std"]) for name, method in methods.items()}
 
 
-def _printed_cell(score: Score | None) -> Cell | None:
+def _printed_cell(score: PublishedScore | None) -> Cell | None:
     return score and Cell(score.mean, score.std)
 
 

@@ -18,7 +18,7 @@ SAMPLE = 3  # runs that are computed again
 _IGNORED = ("seconds", "version", "threads")
 
 
-class Check(NamedTuple):
+class VerifiedRun(NamedTuple):
     """A run that was computed again, and a line for every difference."""
 
     run: Run
@@ -31,8 +31,8 @@ def verify(
     sample: int = SAMPLE,
     seed: int | None = None,
     read_prototypes: ReadPrototypes = read_tables,
-) -> Iterator[Check]:
-    """Check the whole store, then compute a random sample of its runs again and yield what differs.
+) -> Iterator[VerifiedRun]:
+    """VerifiedRun the whole store, then compute a random sample of its runs again and yield what differs.
 
     Only runs of ``methods`` are repeated, by default those of registered methods: a method of the form
     module:Class is code, and a store from elsewhere must not choose which code runs here.
@@ -50,24 +50,26 @@ def verify(
         if run.experiment not in experiments:
             description = descriptions[run.experiment]
             experiments[run.experiment] = load_again(run.experiment, description, read_prototypes)
-        yield Check(run, check_run(run, store.result(run.key), experiments[run.experiment]))
+        yield VerifiedRun(run, check_run(run, store.result(run.key), experiments[run.experiment]))
 
 
 def load_again(
     key: str, description: Description, read_prototypes: ReadPrototypes = read_tables
 ) -> Experiment:
-    """Load the data of a stored experiment; data that has changed since is refused."""
+    """Load the data of a stored experiment; data that has changed since is rejected."""
     experiment = Experiment.load(
         description["source"],
         features=description["features"],
         split_dir=description["split_dir"],
         split_rule=description["split_rule"],
         gamma=description["gamma"],
-        normalize=description.get("normalize"),
+        normalize=description["normalize"],
         prototypes=description["prototypes"],
-        text_encoder=description.get("text_encoder"),
+        text_encoder=description["text_encoder"],
         read_prototypes=read_prototypes,
         unseen_classes=description["unseen_classes"],
+        label=description.get("label"),
+        ignore=description.get("ignore"),
     )
     if experiment.key != key:
         raise UnseenError(
@@ -79,15 +81,11 @@ def load_again(
 
 
 def check_run(run: Run, stored: RunResult, experiment: Experiment) -> list[str]:
-    """Return the differences between a stored result and the same run now, as lines for people.
-
-    What an earlier version did not store yet is not compared.
-    """
+    """Return the differences between a stored result and the same run now, as lines for people."""
     outcome = attempt(run, experiment, stored["threads"])
     if outcome.result is None:
         return [f"now it fails: {outcome.error}"]
-    now = {name: value for name, value in outcome.result.items() if name in stored}
-    found = [line for line in differences(stored, now) if not line.startswith(_IGNORED)]
+    found = [line for line in differences(stored, outcome.result) if not line.startswith(_IGNORED)]
     if found and stored["version"] != __version__:
         found.append(f"stored by version {stored['version']}, this is {__version__}")
     return found
@@ -103,12 +101,12 @@ def differences(stored: object, now: object, path: str = "") -> Iterator[str]:
         if stored != now:
             yield f"{path}: stored {stored!r}, now {now!r}"
         return
-    old, new = _members(stored), _members(now)
+    old, new = _entries(stored), _entries(now)
     for name in [*old, *(name for name in new if name not in old)]:
         yield from differences(old.get(name), new.get(name), path=f"{path}.{name}" if path else name)
 
 
-def _members(document: object) -> dict[str, object]:
+def _entries(document: object) -> dict[str, object]:
     """Return the entries of a dict or list by name or position."""
     if isinstance(document, Mapping):
         return {str(name): value for name, value in document.items()}
