@@ -51,7 +51,7 @@ class LambdaDisplay(Display):
     def from_result(cls, result: RunResult) -> Self:
         """Make it from the stored result of a run."""
         curves = parameter_curves(result)
-        alpha = curves and only_numbers(curves.values)
+        alpha = curves and only_numbers(curves.x)
         best = curves and only_numbers([curves.best_zsl, curves.best])
         if not curves or not alpha or not best:
             raise UnseenError(f"{result['method']} has no parameter with numbers to draw against.")

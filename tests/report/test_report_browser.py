@@ -33,7 +33,6 @@ def path(experiment, tmp_path_factory):
     """The report of three methods on digits, where a class carries a name that tries to be code."""
     names = [EVIL, *experiment.description["class_names"][1:]]
     runs = {method: evaluate_run(experiment, method, 0) for method in METHODS}
-    del runs["sae"]["reliability"]  # as a store of an earlier version
     return report_of(tmp_path_factory.mktemp("run"), experiment, runs, class_names=names)
 
 
@@ -76,7 +75,7 @@ def curve(experiment):
     model = GZSLClassifierCV(find_method("eszsl")(data.prototypes), cv=experiment.split.cv())
     samples = Samples(experiment)
     maxima = samples.maxima(model.fit(data.X[train], data.y[train]).estimator_)
-    return samples.curves(maxima)["per_class"], maxima.flips, samples.is_seen
+    return samples.curves(maxima)["per-class"], maxima.flips, samples.is_seen
 
 
 def choose(page, name):
@@ -189,13 +188,6 @@ def test_how_sure_is_drawn_against_how_right(page, experiment):
             assert sure == pytest.approx(100 * np.array(bins["confidence"])[filled])
             assert right == pytest.approx(100 * np.array(bins["accuracy"])[filled])
         assert f"{kind} {stored['before'][kind]['ece']:.3f} → {stored['after'][kind]['ece']:.3f}" in note
-
-
-def test_a_run_that_does_not_say_how_sure_has_no_such_chart(page):
-    choose(page, "SAE")
-    assert page.locator("[data-out=reliability]").is_hidden()
-    choose(page, "ESZSL")
-    assert page.locator("[data-out=reliability]").is_visible()
 
 
 def test_bars_of_the_split_are_named(page):

@@ -5,145 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from shlex import join
 from statistics import fmean
-from typing import TypedDict
 
-from unseen.benchmark.intervals import Interval, Replicates, resample_classes
-from unseen.benchmark.results import (
-    CALIBRATIONS,
-    AttributeErrors,
-    Calibration,
-    ClassTable,
-    Description,
-    MethodSummary,
-    RunResult,
-    Spread,
-    StoredReliability,
-)
+from unseen.benchmark.intervals import Replicates, resample_classes
+from unseen.benchmark.results import STEPS, ClassTable, Description, MethodSummary, RunResult, Spread, Step
 from unseen.benchmark.status import failure_line
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summarize
 from unseen.benchmark.tables import chance_levels, paper_tables
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
-from unseen.report.figures import (
-    Explorer,
-    HardClass,
-    SelectionFigure,
-    SplitFigure,
-    hardest_classes,
-    make_explorer,
-    selection_figure,
-    split_figure,
-)
-from unseen.report.page_tables import (
-    ChoiceRow,
-    FoldRow,
-    PageTable,
-    choice_table,
-    fold_table,
-    format_params,
-    method_title,
-    result_table,
-)
+from unseen.report.figures import Part, hardest_classes, make_explorer, selection_figure, split_figure
+from unseen.report.page_tables import choice_table, fold_table, format_params, method_title, result_table
 
 # Segments of curves in the whole page: each is about 50 bytes, and the demo has to stay below 3 MB.
-_SEGMENTS = 20_000
+_PAGE_SEGMENTS = 20_000
 _MANY = 1000  # classes; of more, the page has fewer segments, because each class takes about 90 bytes
 
 
-class Answer(TypedDict):
-    """What the reader came for: the best method and what calibration did to it, and to all."""
-
-    best: str
-    name: str
-    ties: list[str]  # methods that cannot be distinguished from the best
-    tie_names: list[str]
-    h: Spread
-    interval: Interval | None  # of H, over classes
-    before: float
-    gain: float
-    unseen: float
-    seen: float
-    zsl: float
-    runs: int
-    next: str | None
-    next_h: float | None
-    mean_before: float
-    mean_after: float
-
-
-class MethodPart(TypedDict):
-    """One method: the mean of its runs, and its first run in detail."""
-
-    id: str
-    name: str
-    color: str
-    steps: dict[Calibration, Spread]
-    interval: Interval | None  # of H, calibrated+lambda, over classes
-    runs: int
-    seed: int
-    explorer: Explorer
-    params: dict[str, str]  # by model of the explorer
-    selection: SelectionFigure | None
-    reliability: StoredReliability | None  # None where an early store does not have it
-    classes: ShownClasses
-    hardest: list[HardClass]
-
-
-class ShownClasses(TypedDict):
-    """By class, as precise as shown; see ``unseen.benchmark.results.ClassTable``."""
-
-    samples: list[int]
-    accuracy: list[float | None]
-    confusion: list[int | None]
-    confused: list[float | None]
-
-
-class ChanceLines(TypedDict):
-    """What guessing gives, in percent."""
-
-    zsl: float
-    h: float
-    validation: float | None  # among the held-out classes of a fold
-
-
-class Classes(TypedDict):
-    """The names of the classes, and 0 or 1 for unseen."""
-
-    names: list[str]
-    unseen: list[int]
-
-
-class ExperimentPart(TypedDict):
-    """What the page shows of one experiment."""
-
-    name: str
-    answer: Answer
-    chance: ChanceLines
-    methods: list[MethodPart]
-    tables: list[PageTable]
-    choices: list[ChoiceRow]
-    warnings: list[str]
-    attribute_error: AttributeErrors | None
-    data: list[tuple[str, str]]
-    classes: Classes
-    folds: list[FoldRow]
-    splits: SplitFigure
-
-
-class Document(TypedDict):
-    """The whole page: its experiments, and what a reader needs to repeat them."""
-
-    title: str
-    finished: str  # when the last run ended
-    experiments: list[ExperimentPart]
-    commands: list[str]
-    versions: dict[str, str]
-    machine: dict[str, str]
-    failures: list[str]
-
-
-def make_document(store: Store) -> Document:
+def make_document(store: Store) -> Part:
     """Return all that the page shows of a store."""
     stored = {key: (experiment, store.results(key)) for key, experiment in store.experiments().items()}
     found = [part for part in stored.values() if part[1]]
@@ -151,7 +30,7 @@ def make_document(store: Store) -> Document:
         raise UnseenError(f"{store.folder} holds no finished run yet. Run: unseen bench --out {store.folder}")
     curves = sum(len({run["method"] for run in runs}) for _, runs in found)
     most_classes = max(len(experiment["class_names"]) for experiment, _ in found)
-    segments = _SEGMENTS * _MANY // max(_MANY, most_classes)
+    segments = _PAGE_SEGMENTS * _MANY // max(_MANY, most_classes)
     commands = store.commands()
     names = [experiment["name"] for experiment, _ in found]
     return {
@@ -165,7 +44,7 @@ def make_document(store: Store) -> Document:
     }
 
 
-def describe_experiment(experiment: Description, runs: Sequence[RunResult], limit: int) -> ExperimentPart:
+def describe_experiment(experiment: Description, runs: Sequence[RunResult], limit: int) -> Part:
     """Return what the page shows of one experiment, with at most ``limit`` segments per curve."""
     summary = summarize(experiment, runs)
     methods = summary["methods"]
@@ -202,18 +81,16 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
     }
 
 
-def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Answer:
+def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Part:
     """Return the best method, those that cannot be distinguished from it, and what calibration gained."""
 
-    def harmonic(name: str, step: Calibration) -> Spread:
-        return methods[name]["gzsl"][step]["H"]["per_class"]
+    def harmonic(name: str, step: Step) -> Spread:
+        return methods[name]["gzsl"][step]["H"]["per-class"]
 
-    before, after = CALIBRATIONS[0], CALIBRATIONS[-1]
+    before, after = STEPS[0], STEPS[-1]
     order = sorted(methods, key=lambda name: -harmonic(name, after)["mean"])
     best, point = order[0], methods[order[0]]["gzsl"][after]
-    means = {
-        step: sum(harmonic(name, step)["mean"] for name in methods) / len(methods) for step in CALIBRATIONS
-    }
+    means = {step: sum(harmonic(name, step)["mean"] for name in methods) / len(methods) for step in STEPS}
     return {
         "best": best,
         "name": method_title(best),
@@ -223,9 +100,9 @@ def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Answ
         "h": harmonic(best, after),
         "before": harmonic(best, before)["mean"],
         "gain": harmonic(best, after)["mean"] - harmonic(best, before)["mean"],
-        "unseen": point["U"]["per_class"]["mean"],
-        "seen": point["S"]["per_class"]["mean"],
-        "zsl": methods[best]["zsl"]["per_class"]["mean"],
+        "unseen": point["U"]["per-class"]["mean"],
+        "seen": point["S"]["per-class"]["mean"],
+        "zsl": methods[best]["zsl"]["per-class"]["mean"],
         "runs": len(methods[best]["runs"]),
         "next": method_title(order[1]) if len(order) > 1 else None,
         "next_h": harmonic(order[1], after)["mean"] if len(order) > 1 else None,
@@ -234,7 +111,7 @@ def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Answ
     }
 
 
-def chance_lines(experiment: Description) -> ChanceLines:
+def chance_lines(experiment: Description) -> Part:
     """Return the chance level of every chart."""
     levels = chance_levels(experiment)
     held_out = [fold["val"][1] for fold in experiment["folds"] if fold["val"][1]]
@@ -247,26 +124,26 @@ def chance_lines(experiment: Description) -> ChanceLines:
 
 def describe_results(
     name: str, method: MethodSummary, run: RunResult, replicates: Replicates, limit: int
-) -> MethodPart:
+) -> Part:
     """Return what the page shows of one method."""
     return {
         "id": name,
         "name": method_title(name),
         "color": describe_method(name).color,
-        "steps": {step: method["gzsl"][step]["H"]["per_class"] for step in CALIBRATIONS},
-        "interval": replicates.interval(name, CALIBRATIONS[-1]),
+        "steps": {step: method["gzsl"][step]["H"]["per-class"] for step in STEPS},
+        "interval": replicates.interval(name, STEPS[-1]),
         "runs": len(method["runs"]),
         "seed": run["seed"],
         "explorer": make_explorer(run, limit),
         "params": {"zsl": format_params(run["params_zsl"]), "gzsl": format_params(run["params_gzsl"])},
         "selection": selection_figure(run),
-        "reliability": run.get("reliability"),
+        "reliability": run["reliability"],
         "classes": round_accuracies(run["classes"]),
         "hardest": hardest_classes(run),
     }
 
 
-def round_accuracies(classes: ClassTable) -> ShownClasses:
+def round_accuracies(classes: ClassTable) -> Part:
     """Return accuracy and confusion of each class, as precise as they are shown."""
     return {
         "samples": classes["samples"],

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypedDict
+from typing import Any
 
 import numpy as np
 
 from unseen._core.colors import PART_COLORS
 from unseen.benchmark.figures import only_numbers, order_classes, parameter_curves
 from unseen.benchmark.protocol import restore_curve
-from unseen.benchmark.results import JSON, Description, Kind, ModelCurve, RunResult, SplitPart
-from unseen.calibration.display import Curve, visible_segments
+from unseen.benchmark.results import JSON, Description, ModelCurve, RunResult, SplitPart
+from unseen.calibration.curve import SeenUnseenCurve
+from unseen.calibration.display import visible_segments
+
+Part = dict[str, Any]  # of the document: plain data that the templates and scripts read
 
 # the parts of a split, in the order they are drawn and explained
 SPLIT_PART_TITLES: dict[SplitPart, str] = {
@@ -23,98 +26,19 @@ SPLIT_PART_TITLES: dict[SplitPart, str] = {
 }
 
 
-class ThinCurve(TypedDict):
-    """A seen-unseen curve: segment k holds the gammas above breakpoint k - 1, up to breakpoint k."""
-
-    breakpoints: list[float]
-    gammas: list[float]  # one inside each segment
-    unseen: list[float]
-    seen: list[float]
-
-
-class ThinFlips(TypedDict):
-    """Flips of samples, each standing for ``step`` of them."""
-
-    total: int
-    step: int
-    gamma: list[float]
-
-
-class ExplorerModel(ThinCurve):
-    """One trained model: its curve, the flips of the test samples where they are known, its best gamma."""
-
-    flips: dict[Kind, ThinFlips] | None
-    ausuc: float
-    best: float  # gamma, on these samples
-
-
-class NamedPoint(TypedDict):
-    """A point that people know by name, such as "no calibration"."""
-
-    model: str
-    gamma: float
-
-
-class Explorer(TypedDict):
-    """What the slider for gamma needs: models by the lambda they were trained with, and named points."""
-
-    models: dict[str, ExplorerModel]
-    points: dict[str, NamedPoint]
-
-
-class SelectionFigure(TypedDict):
-    """Validation accuracies against a parameter, see ``unseen.benchmark.figures.ParameterCurves``."""
-
-    parameter: str
-    others: list[str]
-    x: list[JSON]
-    scale: Literal["category", "linear", "log"]
-    zsl: list[float]
-    seen: list[float]
-    h: list[float]
-    best: JSON
-    best_zsl: JSON
-
-
-class FoldFigure(TypedDict):
-    """The samples of each class by part, classes in the order of the figure."""
-
-    order: list[int]
-    parts: dict[SplitPart, list[int]]
-
-
-class HardClass(TypedDict):
-    """A class that is often wrong, and what its samples are predicted as, in percent of them."""
-
-    index: int
-    accuracy: float
-    taken_for: list[tuple[int, float]]  # (class, percent), the most frequent first
-
-
-class SplitFigure(TypedDict):
-    """The paper's Fig. 2 for every fold."""
-
-    names: dict[SplitPart, str]
-    colors: dict[str, str]
-    folds: list[FoldFigure]
-
-
-def make_explorer(run: RunResult, limit: int) -> Explorer:
+def make_explorer(run: RunResult, limit: int) -> Part:
     """Return both models of a run and its three operating points, at most ``limit`` segments per curve.
 
-    "none" means the same as in the tables: the model with lambda_ZSL, without calibration. A store of
-    version 0.1 has the model with lambda_GZSL alone.
+    "none" means the same as in the tables: the model with lambda_ZSL, without calibration.
     """
-    zsl_model, known = run.get("zsl_model"), "zsl_model" in run
+    zsl_model = run["zsl_model"]
     zsl = "zsl" if zsl_model else "gzsl"
-    points: dict[str, NamedPoint] = {
+    points: dict[str, Part] = {
         "none": {"model": zsl, "gamma": 0.0},
         "calibrated": {"model": zsl, "gamma": run["gamma_zsl"]},
         "calibrated+lambda": {"model": "gzsl", "gamma": run["gamma"]},
     }
-    if not known and run["params_zsl"] != run["params_gzsl"]:
-        points = {"calibrated+lambda": points["calibrated+lambda"]}
-    own: ModelCurve = {"curve": run["curve"], "flips": run["flips"], "ausuc": run["ausuc"]["per_class"]}
+    own: ModelCurve = {"curve": run["curve"], "flips": run["flips"], "ausuc": run["ausuc"]["per-class"]}
     stored = {"gzsl": own} | ({"zsl": zsl_model} if zsl_model else {})
     best = {"zsl": run["regret"]["calibrated"]["gamma"], "gzsl": run["regret"]["calibrated+lambda"]["gamma"]}
     return {
@@ -131,7 +55,7 @@ def make_explorer(run: RunResult, limit: int) -> Explorer:
     }
 
 
-def _thin_model(model: ModelCurve, best: float, needed: Sequence[float], limit: int) -> ExplorerModel:
+def _thin_model(model: ModelCurve, best: float, needed: Sequence[float], limit: int) -> Part:
     curve = thin_curve(restore_curve(model["curve"], model["ausuc"]), [*needed, best], limit)
     return {
         **curve,
@@ -142,7 +66,7 @@ def _thin_model(model: ModelCurve, best: float, needed: Sequence[float], limit: 
     }
 
 
-def thin_curve(curve: Curve, needed: Iterable[float], limit: int) -> ThinCurve:
+def thin_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) -> Part:
     """Return at most about ``limit`` segments of a curve; a shorter curve stays whole.
 
     A segment that is left out takes the accuracies of the one before it. The first segment and those of the
@@ -160,31 +84,19 @@ def thin_curve(curve: Curve, needed: Iterable[float], limit: int) -> ThinCurve:
     }
 
 
-def thin_flips(flips: Sequence[float], limit: int) -> ThinFlips:
+def thin_flips(flips: Sequence[float], limit: int) -> Part:
     """Return every ``step``-th flip; each then stands for ``step`` samples (1 for a small test set)."""
     step = -(-len(flips) // limit)
     return {"total": len(flips), "step": step, "gamma": list(flips[step - 1 :: step])}
 
 
-def selection_figure(run: RunResult) -> SelectionFigure | None:
+def selection_figure(run: RunResult) -> Part | None:
     """Return the paper's Fig. 1, or None for a method without parameters to choose."""
     curves = parameter_curves(run)
-    if curves is None:
-        return None
-    return {
-        "parameter": curves.parameter,
-        "others": curves.others,
-        "x": curves.values,
-        "scale": _scale(curves.values),
-        "zsl": curves.zsl,
-        "seen": curves.seen,
-        "h": curves.h,
-        "best": curves.best,
-        "best_zsl": curves.best_zsl,
-    }
+    return None if curves is None else {**vars(curves), "scale": _scale(curves.x)}
 
 
-def _scale(values: Sequence[JSON]) -> Literal["category", "linear", "log"]:
+def _scale(values: Sequence[JSON]) -> str:
     """Return the kind of axis: grids of positive numbers over more than a decade are logarithmic."""
     numbers = only_numbers(values)
     if numbers is None:
@@ -192,9 +104,9 @@ def _scale(values: Sequence[JSON]) -> Literal["category", "linear", "log"]:
     return "log" if min(numbers) > 0 and max(numbers) > 10 * min(numbers) else "linear"
 
 
-def split_figure(experiment: Description) -> SplitFigure:
+def split_figure(experiment: Description) -> Part:
     """Return the samples of each class by part, per fold, classes of a kind together (the paper's Fig. 2)."""
-    folds: list[FoldFigure] = []
+    folds: list[Part] = []
     for counts in experiment["class_counts"]:
         order = order_classes(counts)
         parts = {part: [counts[part][c] for c in order] for part in SPLIT_PART_TITLES}
@@ -202,10 +114,10 @@ def split_figure(experiment: Description) -> SplitFigure:
     return {"names": SPLIT_PART_TITLES, "colors": PART_COLORS, "folds": folds}
 
 
-def hardest_classes(run: RunResult, most: int = 12) -> list[HardClass]:
+def hardest_classes(run: RunResult, most: int = 12) -> list[Part]:
     """Return the classes with the lowest accuracy and their most frequent mistakes, the hardest first."""
     table = run["classes"]
-    mistakes = table.get("mistakes", [[] for _ in table["samples"]])
+    mistakes = table["mistakes"]
     accuracy = {c: value for c, value in enumerate(table["accuracy"]) if value is not None and mistakes[c]}
     return [
         {

@@ -13,18 +13,17 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
-from unseen.benchmark.results import AttributeErrors
 from unseen.errors import need_extra
-from unseen.report.document import ChanceLines, Classes, Document, MethodPart
-from unseen.report.figures import SplitFigure
+from unseen.report.figures import Part
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_SCRIPTS = (
+_REPORT_SCRIPTS = (
     "base.js",
+    "theme.js",
     "tables.js",
     "curve.js",
     "charts.js",
@@ -35,30 +34,26 @@ _SCRIPTS = (
 )
 
 
-class PageData(TypedDict):
-    """What the scripts need of one experiment; the rest is in the page as text."""
-
-    methods: list[MethodPart]
-    chance: ChanceLines
-    attribute_error: AttributeErrors | None
-    classes: Classes
-    splits: SplitFigure
-    copy: list[dict[str, str]]  # the formats of each table
-
-
-def render_page(document: Document) -> str:
+def render_page(document: Part) -> str:
     """Return the report as text."""
-    return render("report.html", _SCRIPTS, page_data(document), **document)
+    return render("report.html", _REPORT_SCRIPTS, page_data(document), **document)
 
 
-def render(template: str, scripts: Sequence[str], data: object, **texts: object) -> str:
-    """Return a page that needs no network: a template with our style, some scripts and their data."""
+def render(
+    template: str,
+    scripts: Sequence[str],
+    data: object,
+    *,
+    styles: Sequence[str] = ("style.css",),
+    charts: bool = True,
+    **texts: object,
+) -> str:
+    """Return a page that needs no network: a template with styles, scripts and their data, and plotly."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
-        from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise need_extra("jinja2 and plotly", "report", "An HTML page") from error
+        raise need_extra("jinja2", "report", "An HTML page") from error
     environment = Environment(
         loader=PackageLoader("unseen.report", "templates"),
         autoescape=True,
@@ -66,33 +61,36 @@ def render(template: str, scripts: Sequence[str], data: object, **texts: object)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    plotly, own = get_plotlyjs(), "".join(_text(name) for name in scripts)
+    own, plotly = "".join(_template_text(name) for name in scripts), _plotly() if charts else ""
     return environment.get_template(template).render(
         **texts,
-        style=Markup(_text("style.css")),
+        style=Markup("".join(_template_text(name) for name in styles)),
         script=Markup(own),
-        plotly=_packed(plotly),
-        policy=_policy([plotly, own]),
+        plotly=_packed(plotly) if charts else "",
+        policy=_policy([plotly, own] if charts else [own]),
         data=script_json(data),
     )
 
 
-def page_data(document: Document) -> list[PageData]:
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise need_extra("plotly", "report", "A page with charts") from error
+    script: str = get_plotlyjs()
+    return script
+
+
+def page_data(document: Part) -> list[Part]:
     """Return what the scripts need, per experiment."""
+    names = ("methods", "chance", "attribute_error", "classes", "splits")
     return [
-        {
-            "methods": part["methods"],
-            "chance": part["chance"],
-            "attribute_error": part["attribute_error"],
-            "classes": part["classes"],
-            "splits": part["splits"],
-            "copy": [table["copy"] for table in part["tables"]],
-        }
+        {name: part[name] for name in names} | {"copy": [table["copy"] for table in part["tables"]]}
         for part in document["experiments"]
     ]
 
 
-def _text(name: str) -> str:
+def _template_text(name: str) -> str:
     return resources.files("unseen.report").joinpath("templates", name).read_text("utf-8")
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TypedDict
 
 from unseen.benchmark import published
-from unseen.benchmark.formats import FORMATS
+from unseen.benchmark.formats import WRITERS
 from unseen.benchmark.intervals import Interval, Replicates
-from unseen.benchmark.results import Description, MethodSummary, Params, Score, SplitPart
-from unseen.benchmark.tables import AVERAGE, Cell, Column, Row, Table
+from unseen.benchmark.results import Description, MethodSummary, PlainParams, Score, SplitPart
+from unseen.benchmark.tables import AVERAGE, Cell, Column, PaperTable, Row
 from unseen.methods import describe_method
-from unseen.report.figures import SPLIT_PART_TITLES
+from unseen.report.figures import SPLIT_PART_TITLES, Part
 
-SOURCES = {"here": "here", "paper": "the paper", "xian": "Xian et al."}
+SOURCE_TITLES = {"here": "here", "paper": "the paper", "xian": "Xian et al."}
 # the columns of tables whose scores are known by class
 _SCORES: dict[str, Score] = {
     "accuracy": "zsl",
@@ -22,73 +21,6 @@ _SCORES: dict[str, Score] = {
     "calibrated": "calibrated",
     "calibrated+lambda": "calibrated+lambda",
 }
-
-
-class PageCell(TypedDict):
-    """A number as text, its value to sort by, and how to mark it."""
-
-    text: str
-    below: str  # our interval over classes; beside a published number our difference from it
-    value: float | None
-    best: bool
-    source: str
-
-
-class PageRow(TypedDict):
-    """A method, or the average, which has no color."""
-
-    name: str
-    color: str | None
-    tied: bool  # not distinguishable from the best
-    cells: list[PageCell]
-
-
-class PageColumn(TypedDict):
-    """The lower heading of a column: where its numbers come from."""
-
-    source: str
-    other: bool  # not measured here
-
-
-class PageQuantity(TypedDict):
-    """The upper heading of the columns of one quantity."""
-
-    name: str
-    span: int
-
-
-class PageTable(TypedDict):
-    """One of the paper's tables."""
-
-    title: str
-    provenance: str
-    quantities: list[PageQuantity]
-    columns: list[PageColumn]
-    groups: list[list[PageRow]]  # with a rule between them
-    notes: list[str]
-    copy: dict[str, str]  # by format
-
-
-class ChoiceRow(TypedDict):
-    """What selection chose for a method, and what it cost."""
-
-    name: str
-    color: str
-    params_zsl: str
-    params_gzsl: str
-    gamma_zsl: str
-    gamma: str
-    regret: float
-    runs: int
-    seconds: float
-
-
-class FoldRow(TypedDict):
-    """The sizes of a fold, here or as printed in the paper."""
-
-    name: str
-    printed: bool
-    sizes: list[list[int]]  # [samples, classes] of each part
 
 
 def method_title(name: str) -> str:
@@ -100,7 +32,7 @@ def method_title(name: str) -> str:
     return describe_method(name).title.replace("->", "→")
 
 
-def result_table(table: Table, replicates: Replicates, tied: Collection[str] = ()) -> PageTable:
+def result_table(table: PaperTable, replicates: Replicates, tied: Collection[str] = ()) -> Part:
     """Return one of the paper's tables, with the published numbers beside ours and intervals below them."""
     columns = [column for column in table.columns if not column.signed]
     compared = len(columns) < len(table.columns)
@@ -111,16 +43,19 @@ def result_table(table: Table, replicates: Replicates, tied: Collection[str] = (
         "provenance": table.provenance,
         "quantities": [{"name": name, "span": len(list(group))} for name, group in quantities],
         "columns": [
-            {"source": SOURCES.get(column.source, "") if compared else "", "other": column.source != "here"}
+            {
+                "source": SOURCE_TITLES.get(column.source, "") if compared else "",
+                "other": column.source != "here",
+            }
             for column in columns
         ],
         "groups": groups,
         "notes": [*table.notes, *_explain_marks(groups)],
-        "copy": {name: render([table]) for name, render in FORMATS.items()},
+        "copy": {name: render([table]) for name, render in WRITERS.items()},
     }
 
 
-def _explain_marks(groups: Sequence[Sequence[PageRow]]) -> Iterator[str]:
+def _explain_marks(groups: Sequence[Sequence[Part]]) -> Iterator[str]:
     rows = [row for group in groups for row in group]
     sources = {cell["source"] for row in rows for cell in row["cells"] if cell["below"]}
     if "here" in sources:
@@ -134,16 +69,18 @@ def _explain_marks(groups: Sequence[Sequence[PageRow]]) -> Iterator[str]:
         )
 
 
-def _row(row: Row, replicates: Replicates, tied: bool) -> PageRow:
+def _row(row: Row, replicates: Replicates, tied: bool) -> Part:
     return {
         "name": method_title(row.name),
         "color": None if row.name == AVERAGE else describe_method(row.name).color,
         "tied": tied,
-        "cells": [_cell(row, column, cell, replicates) for column, cell in row.cells if not column.signed],
+        "cells": [
+            _page_cell(row, column, cell, replicates) for column, cell in row.cells if not column.signed
+        ],
     }
 
 
-def _cell(row: Row, column: Column, cell: Cell | None, replicates: Replicates) -> PageCell:
+def _page_cell(row: Row, column: Column, cell: Cell | None, replicates: Replicates) -> Part:
     if cell is None:
         return {"text": "", "below": "", "value": None, "best": False, "source": column.source}
     return {
@@ -176,7 +113,7 @@ def format_interval(interval: Interval) -> str:
     return f"{low:.1f}–{high:.1f}"
 
 
-def choice_table(methods: Mapping[str, MethodSummary]) -> list[ChoiceRow]:
+def choice_table(methods: Mapping[str, MethodSummary]) -> list[Part]:
     """Return per method what selection chose, what its gamma lost against the best on test, and the time."""
     return [
         {
@@ -194,7 +131,7 @@ def choice_table(methods: Mapping[str, MethodSummary]) -> list[ChoiceRow]:
     ]
 
 
-def format_params(params: Params) -> str:
+def format_params(params: PlainParams) -> str:
     """Return parameters as people write them.
 
     >>> format_params({"alpha": 0.001, "beta": 10.0})
@@ -206,9 +143,9 @@ def format_params(params: Params) -> str:
     )
 
 
-def fold_table(experiment: Description) -> list[FoldRow]:
+def fold_table(experiment: Description) -> list[Part]:
     """Return the sizes of every fold, and below them what the paper printed."""
-    rows: list[FoldRow] = [
+    rows: list[Part] = [
         {"name": f"fold {i}", "printed": False, "sizes": [fold[part] for part in SPLIT_PART_TITLES]}
         for i, fold in enumerate(experiment["folds"], start=1)
     ]

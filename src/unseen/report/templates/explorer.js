@@ -1,4 +1,4 @@
-// ---- the slider for gamma; its state is a model, named by its lambda, and a gamma ----
+// ---- the slider for gamma; its state is a model, named by its lambda or its samples, and a gamma ----
 
 class Explorer {
   // others: a function that gives the curves to draw faintly behind the own one
@@ -16,8 +16,7 @@ class Explorer {
 
   listen() {
     all("[data-point]", this.root).forEach(button => button.addEventListener("click", () => this.jump(button.dataset.point)));
-    all("[data-lambda]", this.root).forEach(radio => radio.addEventListener("change", () =>
-      this.jump(radio.value === "zsl" ? "calibrated" : "calibrated+lambda")));
+    all("[data-lambda]", this.root).forEach(radio => radio.addEventListener("change", () => this.jump(radio.dataset.start)));
     this.input("slider").addEventListener("input", event => this.move(this.model.gammas[Number(event.target.value)]));
     this.input("gamma").addEventListener("input", event => {
       if (event.target.value !== "") this.move(Number(event.target.value));
@@ -37,7 +36,7 @@ class Explorer {
 
   jump(name) {
     const point = name === "best" ? {model: this.name, gamma: this.model.best} : this.data.points[name];
-    this.setModel(point.model);
+    this.setModel(point.model || this.name);
     this.move(point.gamma);
   }
 
@@ -71,7 +70,7 @@ class Explorer {
     this.out("mean").textContent = here && this.means[here] ? this.means[here] : "";
   }
 
-  at(point) { return point.model === this.name && point.gamma === this.gamma; }
+  at(point) { return (point.model || this.name) === this.name && point.gamma === this.gamma; }
 
   fillConfusion() {
     if (!this.model.flips || !this.out("seen-seen")) return;

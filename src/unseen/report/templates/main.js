@@ -1,4 +1,4 @@
-// ---- the page: charts when they come near or nothing else is to do, light and dark, print; ``panels`` are what is on it ----
+// ---- the page: charts when they come near or nothing else is to do, print; ``panels`` are what is on it ----
 
 const panelOf = place => panels.find(panel => panel.root.contains(place));
 const waiting = new Set(all("[data-chart]"));  // places without a chart yet
@@ -26,18 +26,6 @@ runPacked("plotly").then(() => {
   whenIdle(drawRest);
 }, () => waiting.forEach(place => { place.textContent = "This browser is too old to draw; all numbers are in the tables."; }));
 
-function setTheme(name) {
-  document.documentElement.dataset.theme = name;
-  document.getElementById("theme").textContent = name === "dark" ? "Light" : "Dark";
-  panels.forEach(panel => panel.refresh());
-}
-
-const darkPage = matchMedia("(prefers-color-scheme: dark)");
-const ownTheme = () => darkPage.matches ? "dark" : "light";
-darkPage.addEventListener("change", () => setTheme(ownTheme()));
-document.getElementById("theme").addEventListener("click", () =>
-  setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
-
 // Paper is white and does not scroll: draw everything, in the light colors.
 let beforePrint = "light";
 addEventListener("beforeprint", () => {
@@ -46,4 +34,5 @@ addEventListener("beforeprint", () => {
   setTheme("light");
 });
 addEventListener("afterprint", () => setTheme(beforePrint));
+themeListeners.push(() => panels.forEach(panel => panel.refresh()));
 setTheme(ownTheme());

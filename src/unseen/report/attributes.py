@@ -1,0 +1,128 @@
+"""Descriptions on the page of a model: attributes that features show, and classes that are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from unseen._core.blocks import FloatArray, IndexArray, row_blocks
+from unseen._core.scaling import scale_rows
+from unseen.datasets import ZeroShotDataset
+from unseen.methods.explanation import meaningful_names
+from unseen.report.figures import Part
+from unseen.selection.rehearsal import last_step
+from unseen.selection.search import GZSLClassifierCV
+
+RIDGES = np.logspace(-6, 2, 17)  # times the mean variance of the class means
+MOST_PAIRS = 12
+MOST_NAMES = 4  # attributes in which two classes differ
+
+
+def attribute_names(model: GZSLClassifierCV) -> list[str]:
+    """Return the names of the attributes; none if the descriptions have no names."""
+    return meaningful_names(last_step(model.estimator_)) or []
+
+
+# ---- what features show ----------------------------------------------------------------------------------
+
+
+def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[Part]:
+    """Return how well each named attribute is predicted for a class from its samples, in the order of names.
+
+    The correlation, over classes, of its true value and the value that ridge regression from the mean
+    features of the other classes predicts. 0 for an attribute that is the same in all classes.
+    """
+    names, method = attribute_names(model), last_step(model.estimator_)
+    classes = {str(label): i for i, label in enumerate(model.classes_)}
+    positions = np.array([classes.get(name, -1) for name in data.class_names])
+    known = [c for c in np.unique(data.y) if positions[c] >= 0]
+    if not names or len(known) < 4:
+        return []
+    means = class_means(data, method.normalize)[known]
+    S = method.prototypes_[positions[known]]
+    correlation = correlations(left_out_predictions(means, S), S)
+    return [{"name": name, "correlation": round(float(r), 3)} for name, r in zip(names, correlation)]
+
+
+def class_means(data: ZeroShotDataset, normalize: str | None) -> FloatArray:
+    """Return the mean of the scaled features of every class, read in blocks, (classes, features)."""
+    total = np.zeros((len(data.class_names), data.X.shape[1]))
+    for block in row_blocks(len(data.y)):
+        np.add.at(total, data.y[block], scale_rows(np.asarray(data.X[block], np.float64), normalize))
+    count = np.bincount(data.y, minlength=len(total))
+    return np.asarray(total / np.maximum(count, 1)[:, None])
+
+
+def left_out_predictions(means: FloatArray, S: FloatArray) -> FloatArray:
+    """Return the attributes of each class as ridge regression on the other classes predicts them.
+
+    The strength of the ridge has the least error of all.
+    """
+    M, T = means - means.mean(axis=0), S - S.mean(axis=0)
+    values, U = np.linalg.eigh(M @ M.T)
+    values = np.maximum(values, 0)
+    found = []
+    for ridge in RIDGES * (values.mean() or 1.0):
+        # with the hat matrix H = 11'/n + U diag(w / (w + r)) U', the error of class c left out of the
+        # regression is (T - H T)_c / (1 - H_cc)
+        smooth = (U * (values / (values + ridge))) @ U.T  # (classes, classes)
+        errors = (T - smooth @ T) / (1 - 1 / len(T) - np.diag(smooth))[:, None]  # (classes, attributes)
+        found.append((float((errors**2).sum()), T - errors))
+    return np.asarray(min(found, key=lambda each: each[0])[1])
+
+
+def correlations(predicted: FloatArray, true: FloatArray) -> FloatArray:
+    """Return the correlation of each column, 0 if one of the two does not vary.
+
+    >>> correlations(np.array([[1.0, 5.0], [2.0, 5.0]]), np.array([[3.0, 1.0], [7.0, 2.0]]))
+    array([1., 0.])
+    """
+    P, T = predicted - predicted.mean(axis=0), true - true.mean(axis=0)
+    lengths = np.sqrt((P**2).sum(axis=0) * (T**2).sum(axis=0))
+    return np.asarray((P * T).sum(axis=0) / np.where(lengths > 1e-12, lengths, np.inf))
+
+
+# ---- twins -----------------------------------------------------------------------------------------------
+
+
+def closest_classes(model: GZSLClassifierCV) -> list[Part]:
+    """Return the pairs of classes with the most similar descriptions, the closest first.
+
+    Distances are relative to the median distance of a class to its nearest one.
+    """
+    S, names = last_step(model.estimator_).prototypes_, attribute_names(model)
+    if len(S) < 2:
+        return []
+    nearest, distance = nearest_rows(S)
+    typical = float(np.median(distance)) or 1.0
+    order = np.argsort(distance, kind="stable").tolist()
+    pairs = {(min(i, j), max(i, j)): distance[i] for i, j in zip(order, nearest[order].tolist())}
+    found: list[Part] = []
+    for (a, b), d in list(pairs.items())[:MOST_PAIRS]:
+        differ, more = name_differences(S[a], S[b], names)
+        relative = round(float(d) / typical, 3)
+        found.append({"classes": (a, b), "distance": relative, "differ": differ, "more": more})
+    return found
+
+
+def nearest_rows(S: FloatArray) -> tuple[IndexArray, FloatArray]:
+    """Return the nearest other row of every row, and its distance.
+
+    >>> nearest_rows(np.array([[0.0], [1.0], [5.0]]))
+    (array([1, 0, 1]), array([1., 1., 4.]))
+    """
+    nearest, distance = np.empty(len(S), np.intp), np.empty(len(S))
+    for block in row_blocks(len(S), 512):
+        rows = np.arange(len(S))[block]
+        distances = cdist(S[block], S)
+        distances[np.arange(len(rows)), rows] = np.inf
+        nearest[block] = distances.argmin(axis=1)
+        distance[block] = distances.min(axis=1)
+    return nearest, distance
+
+
+def name_differences(a: FloatArray, b: FloatArray, names: list[str]) -> tuple[list[str], int]:
+    """Return the attributes in which two descriptions differ most, and how many more there are."""
+    differ = np.flatnonzero(a != b) if names else np.empty(0, np.intp)
+    order = differ[np.argsort(-np.abs(a - b)[differ], kind="stable")]
+    return [names[k] for k in order[:MOST_NAMES]], max(0, len(order) - MOST_NAMES)

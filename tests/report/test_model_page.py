@@ -1,0 +1,259 @@
+"""The page of a model: its numbers are those of the card, of evaluate and of a class that is really added."""
+
+from __future__ import annotations
+
+import json
+import re
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from unseen import ALE, ESZSL, LDA, SAE, SJE, DeViSE, GZSLClassifierCV, LinearSV, LinearVS, SynC
+from unseen.datasets import ZeroShotDataset, load_dataset
+from unseen.datasets.splits import make_split
+from unseen.errors import UnseenError
+from unseen.metrics import harmonic_mean
+from unseen.models.evaluation import evaluate
+from unseen.report import attributes
+from unseen.report.model_document import (
+    choose_gammas,
+    describe_model,
+    hardest_classes,
+    held_out_curve,
+    measured_curve,
+    score_samples,
+)
+from unseen.report.model_page import write_model_page
+from unseen.report.thumbnails import find_pixels
+from unseen.report.try_class import describe_try, find_segments, is_exact, row_form, scaled
+
+EVIL = '</script><img src=x onerror="window.harm = 1">'
+METHODS = {
+    "lda": LDA(bandwidth=3.0),
+    "lda, linear": LDA(kernel="linear", alpha=0.3),
+    "linear-vs": LinearVS(alpha=0.1),
+    "linear-sv": LinearSV(alpha=0.1),
+    "eszsl": ESZSL(),
+    "sae": SAE(),
+    "sae, semantic": SAE(space="semantic"),
+    "ale": ALE(alpha=0.01),
+    "devise": DeViSE(alpha=0.01),
+    "sje": SJE(alpha=0.01),
+}
+
+
+def named_data(names=tuple("abcdefghij")):
+    """Ten classes of four attributes, seven of them with samples of nine features."""
+    rng = np.random.default_rng(0)
+    S, y = rng.random((10, 4)), np.repeat(np.arange(10), 12)
+    X = np.abs((S @ rng.normal(size=(4, 9)))[y] + 0.3 * rng.normal(size=(120, 9)))
+    test_seen = np.flatnonzero((y < 7) & (np.arange(120) % 4 == 0))
+    return ZeroShotDataset(
+        name="small",
+        X=X,
+        y=y,
+        prototypes=S,
+        class_names=names,
+        unseen=np.arange(10) >= 7,
+        attribute_names=("size", "color", EVIL, "legs"),
+        test_seen=test_seen,
+        test_unseen=np.flatnonzero(y >= 7),
+    )
+
+
+def fit(method, data, normalize="l2", grid=None):
+    import pandas as pd
+
+    names = np.array(data.class_names)
+    S = pd.DataFrame(data.prototypes, index=names, columns=list(data.attribute_names))
+    split = make_split(data)
+    search = GZSLClassifierCV(deepcopy(method).set_params(prototypes=S, normalize=normalize), grid or [{}])
+    return search.fit(data.X[split.train], names[data.y[split.train]])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return named_data()
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return fit(METHODS["lda"], data)
+
+
+# ---- the row of a class that does not exist ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize", ["l2", "sqrt", "standard", None])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_form_gives_the_scores_of_a_class_that_is_added(data, method, normalize):
+    names = np.array(data.class_names)
+    train = data.y < 7
+    fitted = deepcopy(METHODS[method]).set_params(prototypes=dict(zip(names, data.prototypes)))
+    fitted.set_params(normalize=normalize).fit(data.X[train], names[data.y[train]])
+    S = np.random.default_rng(1).random((5, 4))
+    got = row_form(fitted).scores(scaled(fitted, data.X), S)
+    expected = fitted.add_classes(S, classes=list("vwxyz")).similarity(data.X)[:, -5:]
+    np.testing.assert_allclose(got, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_a_form_that_is_not_exact_is_noticed(model, data):
+    form = row_form(model.estimator_)
+    assert is_exact(form, model, data.X)
+    wrong = type(form)(form.mapping, form.linear + 0.1, form.square, form.seen, form.kernel, form.width)
+    assert not is_exact(wrong, model, data.X)
+
+
+def test_other_methods_have_no_such_section(data):
+    model = fit(SynC(alpha=0.01), data)
+    assert describe_try(model, data, score_samples(model, data), None) is None
+
+
+def test_segments_are_known_by_place_and_by_letter():
+    letters = load_dataset("letters")
+    assert find_segments(list(letters.attribute_names))[:3] == ["a1", "a2", "b"]
+    assert find_segments(find_segments(list(letters.attribute_names)))[3] == "c"
+    assert find_segments(["legs"]) is None
+
+
+# ---- along gamma ------------------------------------------------------------------------------------------
+
+
+def test_held_out_classes_are_classes_of_the_model(model):
+    for trial in model.held_out_.trials():
+        assert len(trial.seen) == len(model.classes_)
+        assert model.seen_[trial.y].all()
+
+
+def test_the_curve_passes_through_the_numbers_of_the_card(model):
+    curve, by_class = held_out_curve(model, np.array([model.gamma_]))
+    expected = model.card().expected
+    assert curve["seen"][0] == pytest.approx(expected.seen[0], abs=0.01)
+    assert curve["unseen"][0] == pytest.approx(expected.unseen[0], abs=0.01)
+    known = [value is not None for value in by_class["seen"][0]]
+    assert known == model.seen_.tolist()
+    assert np.mean([v for v in by_class["seen"][0] if v is not None]) == pytest.approx(
+        curve["seen"][0], abs=0.1
+    )
+
+
+def test_measured_accuracies_are_those_of_evaluate(model, data):
+    tested = score_samples(model, data)
+    curve, by_class = measured_curve(model, tested, np.array([model.gamma_]))
+    found = evaluate(model, data)
+    assert curve["unseen"] == [pytest.approx(found.unseen.per_class)]
+    assert curve["seen"] == [pytest.approx(found.seen.per_class)]
+    accuracy = {result.name: result.accuracy for result in found.classes}
+    for name, value in zip(model.classes_, by_class["seen"][0]):
+        assert value == pytest.approx(accuracy[name], abs=0.051)
+    hardest = hardest_classes(tested, model.gamma_)[0]
+    assert hardest["accuracy"] == pytest.approx(min(accuracy.values()), abs=0.051)
+
+
+def test_the_slider_has_no_calibration_and_the_gamma_of_the_model(model, data):
+    gammas = choose_gammas(model, score_samples(model, data))
+    assert {0.0, model.gamma_} <= set(gammas) and (np.diff(gammas) > 0).all()
+    document = describe_model(model, "model", data)
+    curve = document["explorer"]["models"]["held"]
+    H = harmonic_mean(np.array(curve["unseen"]), np.array(curve["seen"]))
+    assert curve["best"] == curve["gammas"][int(np.argmax(H))]
+    inside = np.searchsorted(curve["breakpoints"], curve["gammas"])
+    assert inside.tolist() == list(range(len(inside)))
+
+
+# ---- descriptions -----------------------------------------------------------------------------------------
+
+
+def test_predictions_for_a_class_come_from_the_other_classes(monkeypatch):
+    rng = np.random.default_rng(0)
+    M, S = rng.normal(size=(12, 30)), rng.normal(size=(12, 4))
+    monkeypatch.setattr(attributes, "RIDGES", np.array([0.1]))
+    got = attributes.left_out_predictions(M, S)
+    centered = M - M.mean(axis=0)
+    ridge = 0.1 * np.linalg.eigvalsh(centered @ centered.T).mean()
+    for c in range(12):
+        rest = np.arange(12) != c
+        X, T = M[rest] - M[rest].mean(axis=0), S[rest] - S[rest].mean(axis=0)
+        W = np.linalg.solve(X @ X.T + ridge * np.eye(11), T)
+        expected = (M[c] - M[rest].mean(axis=0)) @ X.T @ W + S[rest].mean(axis=0) - S.mean(axis=0)
+        np.testing.assert_allclose(got[c], expected, atol=1e-10)
+
+
+def test_an_attribute_that_features_do_not_show_has_no_correlation(data, model):
+    found = {each["name"]: each["correlation"] for each in attributes.readable_attributes(model, data)}
+    assert list(found) == list(data.attribute_names)
+    blind = ZeroShotDataset(**{**vars(data), "X": np.random.default_rng(0).random(data.X.shape)})
+    noise = {each["name"]: each["correlation"] for each in attributes.readable_attributes(model, blind)}
+    assert min(found.values()) > 0.6 > max(noise.values())
+
+
+def test_twins_come_first():
+    data = named_data()
+    S = data.prototypes.copy()
+    S[8] = S[2]
+    S[5] = S[4] + [0, 0, 0, 1e-3]
+    model = fit(METHODS["linear-sv"], ZeroShotDataset(**{**vars(data), "prototypes": S}))
+    first, second = attributes.closest_classes(model)[:2]
+    assert (first["classes"], first["distance"], first["differ"]) == ((2, 8), 0, [])
+    assert (second["classes"], second["differ"]) == ((4, 5), ["legs"])
+
+
+# ---- the page ---------------------------------------------------------------------------------------------
+
+
+def data_of(page):
+    return json.loads(re.search('<script id="data"[^>]*>(.*?)</script>', page, re.S)[1])
+
+
+def test_names_are_text_and_the_document_is_plain(tmp_path):
+    data = named_data((EVIL, *"bcdefghij"))
+    model = fit(METHODS["lda"], data)
+    page = write_model_page(model, tmp_path / "page.html", title=EVIL, data=data).read_text("utf-8")
+    assert "<img src=x" not in page
+    assert data_of(page)["names"][0] == EVIL and data_of(page)["attempt"]["attributes"][2] == EVIL
+    assert json.loads(json.dumps(describe_model(model, "m", data), allow_nan=False))
+
+
+def test_without_data_the_page_has_what_the_card_knows(model, tmp_path):
+    page = write_model_page(model, tmp_path / "page.html", title="model").read_text("utf-8")
+    shown = data_of(page)
+    assert shown["attempt"] is None and list(shown["by_gamma"]) == ["held"]
+    assert f"{model.card().expected.seen[0]:.1f}&nbsp;%" in page
+    assert "Try a class" not in page
+
+
+def test_a_model_without_unseen_classes_has_a_page(data, tmp_path):
+    seen = ZeroShotDataset(
+        **{**vars(data), "X": data.X[data.y < 7], "y": data.y[data.y < 7], "prototypes": data.prototypes[:7]}
+        | {"class_names": tuple("abcdefg"), "unseen": np.zeros(7, bool), "test_unseen": None}
+        | {"test_seen": None}
+    )
+    names = np.array(seen.class_names)
+    search = GZSLClassifierCV(LDA(dict(zip(names, seen.prototypes))), [{}], gamma="paper")
+    model = search.fit(seen.X, names[seen.y])
+    page = write_model_page(model, tmp_path / "page.html", title="model", data=seen).read_text("utf-8")
+    assert "of those of new classes" in page
+
+
+def test_names_of_features_are_no_reason_to_warn(model, data, tmp_path):
+    named = deepcopy(model)
+    named.estimator_.feature_names_in_ = np.array([f"f{k}" for k in range(9)], dtype=object)
+    assert write_model_page(named, tmp_path / "page.html", title="model", data=data).exists()
+
+
+def test_a_plain_method_has_no_card(data):
+    method = LinearSV(data.prototypes).fit(data.X, data.y)
+    with pytest.raises(UnseenError, match="nothing was held out"):
+        describe_model(method, "model")
+
+
+def test_data_of_other_classes_is_a_clear_error(model):
+    other = named_data(tuple("klmnopqrst"))
+    with pytest.raises(UnseenError, match="no sample of a class that the model knows"):
+        describe_model(model, "model", other)
+
+
+def test_drawings_are_for_pixels_alone(model, data):
+    assert find_pixels(data.X) is None
+    assert describe_model(model, "model", data)["attempt"]["drawing"] is None
