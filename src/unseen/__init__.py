@@ -6,7 +6,7 @@ Calibration is a bias. Public names are imported on first use, so ``import unsee
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 # __init__.pyi names what is public and where it lives: one list for the interpreter and for type checkers
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

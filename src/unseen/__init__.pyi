@@ -1,10 +1,15 @@
 from . import datasets as datasets
 from . import metrics as metrics
+from ._core.prototypes import Prototypes as Prototypes
 from .base import ZeroShotClassifier as ZeroShotClassifier
+from .calibration.calibrate import calibrate as calibrate
 from .calibration.classifier import CalibratedClassifier as CalibratedClassifier
 from .calibration.curve import SeenUnseenCurve as SeenUnseenCurve
 from .calibration.curve import mean_curve as mean_curve
+from .datasets import load_dataset as load_dataset
 from .datasets.dataset import ZeroShotDataset as ZeroShotDataset
+from .datasets.splits import GZSLFolds as GZSLFolds
+from .datasets.splits import make_split as make_split
 from .errors import UnseenError as UnseenError
 from .methods._moments import Moments as Moments
 from .methods.cosine import Cosine as Cosine
@@ -17,6 +22,8 @@ from .methods.ranking import SJE as SJE
 from .methods.ranking import DeViSE as DeViSE
 from .methods.sae import SAE as SAE
 from .methods.sync import SynC as SynC
+from .models.io import load_model as load_model
+from .models.io import save_model as save_model
 from .selection.search import GZSLClassifierCV as GZSLClassifierCV
 
 __version__: str

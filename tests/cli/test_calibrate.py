@@ -222,14 +222,38 @@ def test_a_file_that_exists_is_replaced_only_with_force(npz, tmp_path):
     assert out.read_text().startswith("sample,class,kind\n")
 
 
-def test_other_names_of_the_areas(npz, problem):
+def test_the_areas(npz, problem):
     found = calibrate_json(npz)
-    assert found["openworld_auc"] == found["per_sample"]["ausuc"]
-    assert found["openworld_auc"] == pytest.approx(oracle.openworld_auc(*problem, SEEN), abs=1e-12)
+    assert found["per_sample"]["ausuc"] == pytest.approx(oracle.openworld_auc(*problem, SEEN), abs=1e-12)
     d = problem[0][:, SEEN].max(axis=1) - problem[0][:, ~SEEN].max(axis=1)
     assert found["auroc"] == pytest.approx(roc_auc_score(SEEN[problem[1]], d), abs=1e-12)
-    table = calibrate(npz).stdout
-    assert "OpenworldAUC" in table and "AUROC" in table
+    assert "AUROC" in calibrate(npz).stdout
+
+
+def test_a_known_gamma_is_used(npz, tmp_path):
+    chosen = calibrate_json(npz, "--apply", npz, "--out", tmp_path / "a.csv")
+    gamma = chosen["gamma"]["per_class"]
+    for files in (["--apply", npz], [npz], [npz, "--apply", npz]):
+        found = calibrate_json(*files, "--gamma", gamma, "--out", tmp_path / "b.csv", "--force")
+        assert found["applied"] == chosen["applied"]
+        assert (tmp_path / "b.csv").read_text() == (tmp_path / "a.csv").read_text()
+    assert f"gamma {gamma:.5g} applied to" in calibrate(npz, "--gamma", gamma).stdout
+    for options, message in (
+        (["--gamma", "1"], "--gamma needs scores to use it on"),
+        ([npz, "--gamma", "1", "--folds", "5"], "--gamma and --folds are mutually exclusive"),
+        ([npz, "--gamma", "1", "--min-seen", "50"], "--gamma and a goal are mutually exclusive"),
+        ([], "Missing argument 'SCORES'"),
+    ):
+        done = calibrate(*options)
+        assert done.exit_code == 2 and message in done.stderr
+
+
+def test_probabilities_get_a_hint(npz, problem, tmp_path):
+    scores = np.exp(problem[0]) / np.exp(problem[0]).sum(axis=1, keepdims=True)
+    path = tmp_path / "p.npz"
+    np.savez(path, scores=scores.astype(np.float32), y=problem[1], seen=SEEN)
+    assert "Their logarithms calibrate better" in calibrate(path).stderr
+    assert "logarithms" not in calibrate(npz).stderr
 
 
 def test_absent_classes_are_named(tmp_path):
@@ -370,6 +394,6 @@ def test_the_documentation_is_what_happens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
     shown = re.findall(r"```console\n\$ unseen calibrate (.*?)\n(.*?)```", text, re.DOTALL)
-    assert len(shown) == 2
+    assert len(shown) == 1
     for command, printed in shown:
         assert calibrate(*command.split()).stdout == printed

@@ -286,7 +286,7 @@ def test_a_file_that_cannot_grow_keeps_the_stored_runs(forks, birds, tmp_path):
     assert forks.run("bench", "--methods", "linear-sv", *options).returncode == 0
     before = read_store(tmp_path)
     line = one_clear_line(forks.run("bench", "--methods", "linear-vs,sae", *options, RLIMIT_FSIZE=20_000))
-    assert "What is stored stays; make room or give another folder with --out." in line
+    assert "Stored results are safe; free disk space" in line
     assert read_store(tmp_path) == before
     assert forks.run("bench", "--methods", "linear-sv,linear-vs,sae", *options).returncode == 0
     assert len(read_store(tmp_path)) == 3
@@ -359,10 +359,10 @@ def test_a_folder_that_cannot_be_written_is_one_line(forks, tmp_path, command, k
 def model_and_features(folder: Path) -> tuple[Path, Path]:
     """Write a small model and features that it takes."""
     from unseen import LinearSV
-    from unseen.models.io import save
+    from unseen.models.io import save_model
 
     X = np.random.default_rng(0).normal(size=(6, 3))
-    save(LinearSV(np.eye(3)).fit(X, [0, 1, 0, 1, 0, 1]), folder / "small.model")
+    save_model(LinearSV(np.eye(3)).fit(X, [0, 1, 0, 1, 0, 1]), folder / "small.model")
     np.save(folder / "small.npy", X)
     return folder / "small.model", folder / "small.npy"
 

@@ -14,7 +14,7 @@ from problems import linear_problem
 from unseen import GZSLClassifierCV
 from unseen.cli import main
 from unseen.methods import make_method
-from unseen.models.io import load
+from unseen.models.io import load_model
 
 NAMES = np.array([f"machine {c}" for c in "abcdefghijklmn"])
 
@@ -30,9 +30,10 @@ def machines(tmp_path_factory):
 
 def fit_by_command(path, tmp_path, *arguments):
     model = tmp_path / "machines.model"
-    ran = CliRunner().invoke(main, ["fit", str(path), "--model", str(model), "--json", *arguments])
+    options = ["--model", str(model), "--json", "--normalize", "l2"]
+    ran = CliRunner().invoke(main, ["fit", str(path), *options, *arguments])
     assert ran.exit_code == 0, ran.stderr
-    return json.loads(ran.stdout), load(model)
+    return json.loads(ran.stdout), load_model(model)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_the_same_parameters_and_gamma(machines, tmp_path, name, gamma):
     search = GZSLClassifierCV(make_method(name, frame, 0), **options).fit(X, y)
     assert search.best_params_ == card["params"]
     assert search.gamma_ == card["gamma"]
-    assert search.gamma_rule_ == card["gamma_rule"]
+    assert search.held_out_.rule == card["gamma_rule"]
     assert_array_equal(search.predict(X), model.predict(X))
 
 

@@ -27,9 +27,12 @@ COMMANDS: tuple[str, ...] = (
     "describe",
     "fit",
     "predict",
+    "explain",
     "evaluate",
+    "suggest",
     "add-class",
     "export",
+    "push",
     "download",
 )
 
@@ -57,7 +60,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand; suggest one where the name is misspelled."""
+        """Find the subcommand; suggest one if the name is misspelled."""
         if args[0] not in COMMANDS and not ctx.resilient_parsing:  # the shell may still be typing it
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)

@@ -1,4 +1,4 @@
-"""Images where a command takes features: they go through the encoder of the model first."""
+"""Images in place of features: they go through the encoder of the model first."""
 
 from __future__ import annotations
 
@@ -18,19 +18,35 @@ if TYPE_CHECKING:
 
 
 def are_images(source: str) -> bool:
-    """Return whether the source is a folder of images or a list of them."""
+    """Return whether the source is an image, a folder of images or a list of them."""
     from unseen.encoders.folder import is_image_folder
+    from unseen.encoders.images import is_image
 
-    return Path(source).suffix == ".txt" or is_image_folder(source)
+    return Path(source).suffix == ".txt" or is_image(Path(source)) or is_image_folder(source)
 
 
 @contextmanager
-def extracted(
+def find_features(
     source: str,
     backbone: str | None,
     variant: str | None,
     encoder: Mapping[str, object] | None,
     quiet: bool,
+) -> Iterator[str | Path]:
+    """Give the source of the features; those of images are extracted to a temporary file first."""
+    from unseen.datasets.features import check_same_encoder, read_encoder_card
+
+    if backbone is None and not are_images(source):
+        check_same_encoder(read_encoder_card(source), encoder, source)
+        yield source
+        return
+    with extracted(source, backbone, variant, encoder, quiet) as path:
+        yield path
+
+
+@contextmanager
+def extracted(
+    source: str, backbone: str | None, variant: str | None, encoder: Mapping[str, object] | None, quiet: bool
 ) -> Iterator[Path]:
     """Give a temporary file with the features of images."""
     from unseen.encoders.extraction import extract
@@ -57,7 +73,7 @@ def _open_network(
         )
     if backbone is None and encoder is not None:
         return reopen_backbone(encoder)
-    network = options.open_backbone(str(backbone), variant)
+    network = options.load_backbone(str(backbone), variant)
     if encoder is not None:
         check_same_encoder(network.describe(), encoder, str(backbone))
         use_stored_preprocessing(network, encoder)

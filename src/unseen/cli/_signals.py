@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import sys
@@ -10,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from os import _exit
 from typing import Any, NoReturn
 
 GRACE = 1.0  # seconds to unwind; then the process ends wherever it is
@@ -29,7 +29,7 @@ def stoppable(summary: Summary) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block and the process; ``summary()`` says what is stored.
 
     Python runs signal handlers only between two instructions of its own, and an eigendecomposition or a
-    network may take minutes. So a thread watches the block: it ends the process where unwinding takes too
+    network may take minutes. So a thread watches the block: it ends the process if unwinding takes too
     long. That loses nothing, because every file on disk is complete at any moment.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -53,7 +53,7 @@ def stoppable(summary: Summary) -> Iterator[None]:
 
 @contextmanager
 def _watched() -> Iterator[None]:
-    """Raise at SIGTERM as at Ctrl-C, and end the process where a signal has not ended it after a while."""
+    """Raise at SIGTERM as at Ctrl-C, and end the process if a signal has not ended it after a while."""
     reading, writing = socket.socketpair()
     writing.setblocking(False)
     left = threading.Event()
@@ -106,7 +106,7 @@ def _watch(reading: socket.socket, left: threading.Event) -> None:
                 try:
                     _say()
                 finally:
-                    os._exit(_exit_code(number[0]))
+                    _exit(_exit_code(number[0]))
 
 
 def _say() -> None:

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from unseen.benchmark.experiment import Experiment
-    from unseen.benchmark.runner import Tally, Task
+    from unseen.benchmark.runner import BenchTask, Tally
     from unseen.benchmark.store import Store
-    from unseen.datasets.prototypes import Prototypes
 
 
 def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
@@ -65,6 +64,8 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 )
 @options.split_rule
 @options.prototypes()
+@options.label
+@options.ignore
 @options.text_encoder
 @options.unseen_classes
 @click.option(
@@ -73,11 +74,11 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 @click.option(
     "--gamma",
     type=click.Choice(["retention", "paper"]),
-    default="paper",
+    default="retention",
     show_default=True,
     help="Rule that carries gamma from the folds to the test.",
 )
-@options.normalize
+@options.normalize_list
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time.  [default: one per processor]")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each run.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
@@ -90,12 +91,14 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
     help="Give up after this time without any worker.",
 )
 @click.option("--out", type=options.FILE, metavar="RUN", help="Run folder.  [default: runs/DATA-SPLIT]")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@options.as_json
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["table", "markdown", "latex", "csv", "json"]),
-    help="How to print the results.  [default: table]",
+    type=click.Choice(["table", "markdown", "latex", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print the results.",
 )
 @options.quiet
 @click.option(
@@ -121,32 +124,33 @@ def command(
     split_dir: tuple[str, ...],
     split_rule: str,
     prototypes: tuple[Path, ...],
+    label: str | None,
+    ignore: tuple[str, ...] | None,
     text_encoder: str | None,
     unseen_classes: tuple[str, ...] | None,
     seeds: int,
     gamma: str,
-    normalize: str | None,
+    normalize: tuple[str, ...] | None,
     jobs: int | None,
     threads: int,
     cluster: str | None,
     cluster_timeout: float,
     out: Path | None,
     as_json: bool,
-    style: str | None,
+    style: str,
     quiet: bool,
     verified: Path | None,
 ) -> None:
     """Run methods on DATA with the paper's protocol and print the paper's tables.
 
-    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file or a folder with
-    features.npy; give several to run them all. Every finished run is stored at once in the run folder: the
-    same command again continues where the last one stopped.
+    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, a folder with
+    features.npy, or a table (.csv, .parquet); give several to run them all. Every finished run is stored at
+    once in the run folder: the same command again continues where the last one stopped.
     """
     from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store
 
-    style = choose_style(as_json, style)
     names = find_names(methods)
     if verified:
         print_verification(verified, names)
@@ -160,14 +164,16 @@ def command(
             split_dir=folder,
             split_rule=split_rule,
             gamma=gamma,
-            normalize=normalize,
+            normalize=scaling,
             prototypes=[str(file) for file in prototypes],
             text_encoder=text_encoder,
             unseen_classes=",".join(unseen_classes) if unseen_classes else None,
-            read_prototypes=read_prototypes,
+            label=label,
+            ignore=ignore,
+            read_prototypes=options.read_descriptions,
         )
-        for source, feature_file, folder in product(
-            data or (options.DEFAULT_DATA,), features or (None,), split_dir or (None,)
+        for source, feature_file, folder, scaling in product(
+            data or (options.DEFAULT_DATA,), features or (None,), split_dir or (None,), normalize or (None,)
         )
     ]
     tasks = plan(experiments, names, seeds)
@@ -184,20 +190,8 @@ def command(
                 cluster=cluster,
                 cluster_timeout=cluster_timeout,
             )
-        print_results(store, tasks, style)
+        print_results(store, tasks, "json" if as_json else style)
     print_tally(tally, folder, len(tasks), quiet)
-
-
-def choose_style(as_json: bool, style: str | None) -> str:
-    """Return how to print the results; --json contradicts every other --format."""
-    if as_json and style not in (None, "json"):
-        raise click.UsageError(f"--json and --format {style} are mutually exclusive.")
-    return "json" if as_json else style or "table"
-
-
-def read_prototypes(files: list[str], text_encoder: str | None) -> Prototypes:
-    """Return the class descriptions of an experiment."""
-    return options.read_descriptions([Path(file) for file in files], text_encoder)
 
 
 def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
@@ -208,7 +202,7 @@ def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
     verdicts = []
     with Store(folder) as store:
         stored = len(store.runs())
-        for run, differences in verify(store, methods, read_prototypes=read_prototypes):
+        for run, differences in verify(store, methods, read_prototypes=options.read_descriptions):
             verdict = f"{len(differences)} numbers differ, {differences[0]}" if differences else "the same"
             click.echo(f"{run.method} seed {run.seed}: {verdict}")
             verdicts.append(bool(differences))
@@ -219,7 +213,7 @@ def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
 
 
 def find_names(methods: Sequence[str] | None) -> list[str] | None:
-    """Return the registered names of the methods asked for; unknown ones are refused before anything runs."""
+    """Return the registered names of the methods asked for; unknown ones are an error at once."""
     if methods is None:
         return None
     names = list(dict.fromkeys(map(method_name, methods)))
@@ -235,29 +229,29 @@ def default_folder(experiments: Sequence[Experiment]) -> Path:
     return Path("runs", "-".join(dict.fromkeys(words)))
 
 
-def remember_command(store: Store, tasks: Sequence[Task]) -> None:
+def remember_command(store: Store, tasks: Sequence[BenchTask]) -> None:
     """Store the command line and its runs: how to repeat it, and what it was to do."""
     from unseen.benchmark.status import this_command
 
     store.add_command(this_command(sys.argv[1:], [task.run for task in tasks]))
 
 
-def print_results(store: Store, tasks: Sequence[Task], style: str) -> None:
+def print_results(store: Store, tasks: Sequence[BenchTask], style: str) -> None:
     """Print the results to stdout: one object per experiment, or tables."""
-    from unseen.benchmark.summary import summarize_store
+    from unseen.benchmark.summary import summarize_store, summary_json
 
     found = summarize_store(store, [task.run for task in tasks])
     if style == "json":
-        click.echo(json.dumps(found[0] if len(found) == 1 else {"settings": found}))
+        click.echo(json.dumps(summary_json(found[0] if len(found) == 1 else {"experiments": found})))
         return
-    from unseen.benchmark.formats import FORMATS, print_tables
+    from unseen.benchmark.formats import WRITERS, print_tables
     from unseen.benchmark.tables import paper_tables, regret_table
 
     tables = [table for summary in found for table in [*paper_tables(summary), regret_table(summary)]]
     if style == "table":
         print_tables(tables, stdout_console())
     else:
-        click.echo(FORMATS[style](tables), nl=False)
+        click.echo(WRITERS[style](tables), nl=False)
 
 
 def stdout_console() -> Console:
@@ -267,7 +261,7 @@ def stdout_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
 
 
-def stored_so_far(store: Store, tasks: Sequence[Task], folder: Path) -> str:
+def stored_so_far(store: Store, tasks: Sequence[BenchTask], folder: Path) -> str:
     """Say what an interrupted bench leaves behind."""
     stored = sum(store.has(task.run.key) for task in tasks)
     return f"{stored} of {len(tasks)} runs are stored in {folder}; the same command continues."

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from unseen._core.csv_files import write_csv
 from unseen._core.files import atomic_path, check_output, write_npz
 from unseen.cli import options
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
     from unseen.calibration.calibrate import Application, Calibration
-    from unseen.metrics import Weights
+    from unseen.metrics import Averaging
 
 FIGURES = (".png", ".svg", ".pdf", ".html")
 PREDICTIONS = (".csv", ".npz")
 
 
 @click.command(epilog="Example: unseen calibrate val.npz --apply test.npz --out predictions.csv")
-@click.argument("file", metavar="SCORES", type=options.FILE)
+@click.argument("file", metavar="SCORES", type=options.FILE, required=False)
 @click.option("--apply", type=options.FILE, metavar="OTHER", help="Scores to use the chosen gamma on.")
 @options.out("Predictions for OTHER: FILE.csv or FILE.npz.")
+@click.option("--gamma", type=float, metavar="NUMBER", help="A known gamma, to use instead of choosing one.")
 @click.option("--seen", help="Seen classes, comma-separated, or @FILE with one per line.")
 @click.option("--label-column", metavar="NAME", help="Column with the true class. [default: y]")
 @click.option(
@@ -45,12 +47,13 @@ PREDICTIONS = (".csv", ".npz")
 @options.force
 @options.as_json
 def command(
-    file: Path,
+    file: Path | None,
     apply: Path | None,
     out: Path | None,
+    gamma: float | None,
     seen: str | None,
     label_column: str | None,
-    weights: Weights,
+    weights: Averaging,
     min_seen: float | None,
     min_unseen: float | None,
     unseen_share: float | None,
@@ -67,7 +70,7 @@ def command(
     has the same form; true classes are optional there.
 
     By default gamma maximizes the harmonic mean of the accuracies on seen and on unseen samples. --min-seen,
-    --min-unseen and --unseen-share choose another goal.
+    --min-unseen and --unseen-share choose another goal. --gamma uses a number that you know already.
     """
     from unseen.calibration import formats
     from unseen.calibration.calibrate import apply_gamma, calibrate
@@ -75,6 +78,13 @@ def command(
     from unseen.calibration.scores import read_more_scores, read_scores
 
     goal, seen_names = Goal(min_seen, min_unseen, unseen_share), _seen_names(seen)
+    if gamma is not None:
+        chosen: dict[str, object] = {"--folds": folds, "--bootstrap": bootstrap, "--plot": plot}
+        chosen["a goal"] = None if goal == Goal() else goal
+        _use_gamma(gamma, file, apply, out, seen_names, label_column, chosen, force, as_json)
+        return
+    if file is None:
+        raise click.UsageError("Missing argument 'SCORES'.")
     if out and not apply:
         raise UnseenError("--out is the file of predictions for --apply OTHER. Name OTHER too.")
     _check_target("--plot", plot, FIGURES, (file, apply), force)
@@ -106,10 +116,43 @@ def command(
         )
 
 
+def _use_gamma(
+    gamma: float,
+    file: Path | None,
+    other: Path | None,
+    out: Path | None,
+    seen: list[str] | None,
+    label_column: str | None,
+    chosen: Mapping[str, object],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Apply a known gamma to OTHER, or else to SCORES, and print what it gains."""
+    from unseen.calibration import formats
+    from unseen.calibration.calibrate import apply_gamma
+    from unseen.calibration.scores import read_more_scores
+
+    for name, value in chosen.items():
+        if value is not None:
+            raise click.UsageError(f"--gamma and {name} are mutually exclusive: gamma is known already.")
+    target = other or file
+    if target is None:
+        raise click.UsageError("--gamma needs scores to use it on: SCORES, or --apply OTHER.")
+    _check_target("--out", out, PREDICTIONS, (file, other), force)
+    like = read_more_scores(file, None, seen, label_column=label_column) if file and other else None
+    applied = apply_gamma(gamma, read_more_scores(target, like, seen, label_column=label_column))
+    if as_json:
+        click.echo(json.dumps({"applied": formats.application_json(applied)}, indent=2))
+    else:
+        click.echo(formats.application_table(applied))
+    if out:
+        _write_predictions(applied, out)
+
+
 def _check_target(
     option: str, path: Path | None, endings: tuple[str, ...], inputs: tuple[Path | None, ...], force: bool
 ) -> None:
-    """Refuse a file that cannot or must not be written, before any work is done."""
+    """Reject a file that cannot or must not be written, before any work is done."""
     if path is None:
         return
     if path.suffix.lower() not in endings:
@@ -156,8 +199,5 @@ def _write_predictions(applied: Application, path: Path) -> None:
     else:
         kinds = np.where(scores.seen, "seen", "unseen")[predicted].tolist()
         classes = [scores.name(column) for column in predicted.tolist()]
-        with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["sample", "class", "kind"])
-            writer.writerows(zip(range(len(classes)), classes, kinds))
+        write_csv(path, [["sample", "class", "kind"], *zip(range(len(classes)), classes, kinds)])
     click.echo(f"wrote {path}: the classes of {len(predicted)} samples", err=True)

@@ -17,7 +17,7 @@ from unseen.cli import options
     "folder",
     type=options.FILE,
     metavar="FOLDER",
-    help="Where to put the data. [default: $UNSEEN_DATA, else the user's cache, where DATA is found by name]",
+    help="Folder for the data. [default: $UNSEEN_DATA, else the user's cache, where DATA is found by name]",
 )
 @click.option(
     "--mirror",
@@ -25,7 +25,7 @@ from unseen.cli import options
     multiple=True,
     metavar="URL",
     envvar="UNSEEN_MIRROR",
-    help="Where to get the archive instead of its authors' server. Several are tried in turn.",
+    help="Address of the archive, instead of its authors' server. Several are tried in turn.",
 )
 @click.option("--sha256", metavar="HEX", help="Checksum that the archive must have.")
 @options.quiet
@@ -62,5 +62,5 @@ def command(
     )
     say(
         f"wrote {len(done.written)} files to {done.folder}: {', '.join(done.parts)}; kept {done.archive} "
-        f"({done.receipt.size / 1e6:.1f} MB, sha256 {done.receipt.sha256}), which you may delete"
+        f"(sha256 {done.sha256}), which you may delete"
     )

@@ -45,20 +45,18 @@ def command(
           A label is a position in the class names, which the
           metadata hold as JSON under "classes".
           With --backbone the input is pixels, as the network takes
-          them: one file from images to classes.
+          them: one file from images to classes. The metadata say
+          how an image becomes pixels: size, mean, std, resize, ...
           With --softmax there is a third output, probabilities
           (batch, classes).
-    npz   coef, intercept, classes, seen, normalize, temperature,
-          temperature_unseen, temperature_power, temperature_height
+    npz   coef, intercept, classes, seen, normalize, temperature
           scores = X @ coef.T + intercept; scale the rows of X to
-          unit length first if normalize is "l2". Probabilities are
-          softmax(scores / T): T is temperature, or temperature_unseen
-          where the best class is unseen, times
-          ((max - mean of scores) / temperature_height)
-          ** temperature_power.
+          unit length first if normalize is "l2", or replace x by
+          sign(x) sqrt(|x|) and then scale if it is "sqrt".
+          Probabilities are softmax(scores / temperature).
     """  # noqa: D301 (click reads the backspace)
     from unseen.models.export import export
-    from unseen.models.io import load
+    from unseen.models.io import facts_of, load_model
 
     kind = kind or _kind_of(out)
     target = out or model.with_suffix(ENDINGS[kind])
@@ -67,8 +65,12 @@ def command(
         raise click.UsageError("--backbone needs --format onnx.")
     if softmax and kind != "onnx":
         raise click.UsageError("--softmax needs --format onnx.")
-    fitted = load(model)
-    network = options.open_backbone(backbone, variant) if backbone else None
+    fitted = load_model(model)
+    network = options.load_backbone(backbone, variant) if backbone else None
+    if network is not None:
+        from unseen.encoders.backbone import use_stored_preprocessing
+
+        use_stored_preprocessing(network, facts_of(fitted).get("encoder") or {})
     export(fitted, target, kind, backbone=network, softmax=softmax)
     n_classes, width = fitted.coef_.shape
     what = f"{network.file.name} and one layer" if network else "one layer"

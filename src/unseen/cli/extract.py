@@ -100,7 +100,7 @@ def command(
     from unseen.encoders.backbone import Backbone
     from unseen.encoders.extraction import extract, n_stored
 
-    _check_out(out, images, backbone, force)
+    _check_features_file(out, images, backbone, force)
     network = Backbone(
         backbone,
         variant=variant,
@@ -115,11 +115,11 @@ def command(
     steps = change_steps(network.preprocessing, {**given, "crops": int(crops)})
     with stoppable(lambda: f"{n_stored(out)} images are stored; the same command continues."):
         done = extract(images, network, out, preprocessing=steps, threads=threads, strict=strict, quiet=quiet)
-    click.echo(_summary(done, steps), err=True)
+    click.echo(_summarize(done, steps), err=True)
 
 
-def _check_out(out: Path, images: Path, backbone: str, force: bool) -> None:
-    """Refuse an output that is neither a .npz nor a folder, or that would overwrite another file."""
+def _check_features_file(out: Path, images: Path, backbone: str, force: bool) -> None:
+    """Reject an output that is neither a .npz nor a folder, or that would overwrite another file."""
     if out.suffix not in ("", ".npz") and not out.is_dir():
         raise UnseenError(
             f"Cannot write features to {out}: it ends in {out.suffix!r}. Name a FILE.npz, or a folder for "
@@ -144,7 +144,7 @@ def change_steps(steps: Preprocessing, given: dict[str, Any]) -> Preprocessing:
     return replace(steps, **{name: value for name, value in given.items() if value is not None})
 
 
-def _summary(done: Extraction, steps: Preprocessing) -> str:
+def _summarize(done: Extraction, steps: Preprocessing) -> str:
     n = len(done.class_names)
     classes = f" of {n} class{'es'[: 2 * (n != 1)]}" if n else ""
     resumed = f" ({done.n_resumed} of them from an earlier run)" if done.n_resumed else ""

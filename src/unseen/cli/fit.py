@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,9 @@ from unseen.cli import options
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
-    from unseen.datasets import ZeroShotDataset
-    from unseen.datasets.prototypes import Prototypes
+    from unseen._core.prototypes import Prototypes
+    from unseen.card import Card
     from unseen.encoders.folder import ImageFolder
-    from unseen.models.card import Card
-    from unseen.selection.search import GZSLClassifierCV
 
 
 @click.command(
@@ -33,6 +30,8 @@ if TYPE_CHECKING:
 @options.method(default="auto")
 @options.normalize
 @options.prototypes()
+@options.label
+@options.ignore
 @options.text_encoder
 @options.backbone("Image network for a folder of images: ONNX file, folder, or hf:owner/name.")
 @options.variant
@@ -43,13 +42,7 @@ if TYPE_CHECKING:
 )
 @options.template
 @options.unseen_classes
-@click.option(
-    "--gamma",
-    type=click.Choice(["retention", "paper"]),
-    default="retention",
-    show_default=True,
-    help="Rule that carries gamma from the folds to the model of all samples.",
-)
+@options.gamma
 @options.min_seen
 @options.min_unseen
 @options.unseen_share
@@ -63,15 +56,17 @@ def command(
     data: str,
     model: Path,
     method: str,
-    normalize: str | None,
+    normalize: str,
     prototypes: tuple[Path, ...],
+    label: str | None,
+    ignore: tuple[str, ...] | None,
     text_encoder: str | None,
     backbone: str | None,
     variant: str | None,
     classes: str | None,
     templates: tuple[str, ...],
     unseen_classes: tuple[str, ...] | None,
-    gamma: str,
+    gamma: str | float,
     min_seen: float | None,
     min_unseen: float | None,
     unseen_share: float | None,
@@ -84,9 +79,10 @@ def command(
 ) -> None:
     """Fit a classifier of seen and unseen classes, and print its card.
 
-    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, or a folder with
-    features.npy. Method, parameters and calibration are chosen on held-out classes. Then the model is
-    trained on all samples of the seen classes, except those in the data set's own test sets.
+    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, a folder with
+    features.npy, or a table (.csv, .parquet) with a column of classes and numeric features. Method,
+    parameters and calibration are chosen on held-out classes. Then the model is trained on all samples of the
+    seen classes, except those in the data set's own test sets.
 
     DATA may also be a folder with one subfolder of images per class. Then --backbone makes features of the
     images, which are kept beside the folder, and --encoder makes prototypes of the class names. Classes
@@ -94,23 +90,24 @@ def command(
 
     A model that exists is replaced; any other file only with --force.
     """
-    from unseen.datasets import load
-    from unseen.models.card import format_card
-    from unseen.models.io import is_model, save
-    from unseen.models.training import train
+    from unseen.datasets import load_dataset
+    from unseen.models.io import is_model, save_model
+    from unseen.models.training import add_late, train
 
     inputs = [data, *prototypes, text_encoder, backbone, split_dir]
     check_output(model, inputs=inputs, force=force, may_replace=is_model)
     described = options.read_descriptions(prototypes, text_encoder, variant, quiet) if prototypes else None
     photos = None
     if backbone is None:
-        _refuse_image_options(data, classes)
-        dataset = load(
+        _reject_image_options(data, classes)
+        dataset = load_dataset(
             data,
             features=features,
             split_dir=split_dir,
             prototypes=described,
             unseen_classes=unseen_classes,
+            label=label,
+            ignore=ignore,
             features_glob=features_glob,
         )
     else:
@@ -121,7 +118,8 @@ def command(
     late = None if photos is None else photos.late
     if late is not None:  # it is known, but added after the training
         warnings.filterwarnings("ignore", message="No unseen class is known yet")
-    fitted, card = train(
+    warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
+    fitted, _ = train(
         dataset,
         method,
         normalize=normalize,
@@ -131,13 +129,22 @@ def command(
         min_unseen=min_unseen,
         unseen_share=unseen_share,
     )
-    if photos is not None:
-        card = replace(card, text_encoder=photos.text_encoder)
-    if late is not None:
-        card = _add_late(fitted, card, dataset, late, gamma)
-    save(fitted, model, card=card.to_json())
-    click.echo(json.dumps(card.to_json(), indent=2) if as_json else format_card(card))
+    if photos is not None and photos.text_encoder is not None:
+        fitted.held_out_.facts["text_encoder"] = photos.text_encoder
+    card = fitted.card() if late is None else add_late(fitted, dataset, late)
+    save_model(fitted, model)
+    _print_card(card, as_json)
     click.echo(f"wrote {model}", err=True)
+
+
+def _print_card(card: Card, as_json: bool) -> None:
+    """Print the card, and what may be wrong with data and model as lines on standard error."""
+    from unseen._core.checks import in_lines
+
+    click.echo(json.dumps(card.to_json(), indent=2) if as_json else card)
+    for severity in ("warning", "note"):
+        for line in in_lines([check for check in card.checks if check.severity == severity]):
+            click.echo(f"{severity}: {line}", err=True)
 
 
 def _load_images(
@@ -159,7 +166,7 @@ def _load_images(
     encoder = options.open_encoder(text_encoder, variant, quiet) if text_encoder and not described else None
     photos = load_image_folder(
         folder,
-        options.open_backbone(backbone, variant),
+        options.load_backbone(backbone, variant),
         encoder,
         prototypes=described,
         classes=further,
@@ -172,33 +179,7 @@ def _load_images(
     return photos
 
 
-def _add_late(
-    fitted: GZSLClassifierCV, card: Card, data: ZeroShotDataset, late: Prototypes, gamma: str
-) -> Card:
-    """Add the only unseen class to the model, and calibrate for it as if it had been there."""
-    import numpy as np
-
-    from unseen._core.rows import choose_rows
-    from unseen.datasets.splits import training_samples
-    from unseen.models.card import expect
-
-    samples = training_samples(data)
-    X, y = choose_rows(data.X, samples), np.array(data.class_names)[data.y[samples]]
-    fitted.add_classes(late)
-    if gamma == "retention":
-        fitted.recalibrate(X, y)
-    else:
-        fitted.cross_fit(X, y)
-    return replace(
-        card,
-        classes={**card.classes, "unseen": late.index.tolist()},
-        gamma=fitted.gamma_,
-        gamma_rule=fitted.gamma_rule_,
-        expected=expect(fitted),
-    )
-
-
-def _refuse_image_options(data: str, classes: str | None) -> None:
+def _reject_image_options(data: str, classes: str | None) -> None:
     """Say what a folder of images needs, and which option is only for one."""
     from unseen.encoders.folder import is_image_folder
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
+from unseen._core.hub import HUB_PREFIX
 from unseen.cli import options
+from unseen.cli._images import are_images
+
+if TYPE_CHECKING:
+    from unseen.datasets import ZeroShotDataset
 
 
 @click.command(
@@ -24,8 +32,15 @@ from unseen.cli import options
 @options.split_dir
 @options.split_rule
 @options.prototypes()
+@options.label
 @options.text_encoder
 @options.unseen_classes
+@click.option(
+    "--ignore",
+    callback=options.split_names,
+    metavar="A,U003,...",
+    help="Columns of a table, and codes of checks, to leave out.",
+)
 @options.as_json
 def command(
     data: str,
@@ -33,61 +48,79 @@ def command(
     split_dir: Path | None,
     split_rule: str,
     prototypes: tuple[Path, ...],
+    label: str | None,
     text_encoder: str | None,
     unseen_classes: tuple[str, ...] | None,
+    ignore: tuple[str, ...] | None,
     as_json: bool,
 ) -> None:
-    """Describe data or a model: sizes, ranges, classes, splits, what is missing.
+    """Describe data or a model: sizes, ranges, classes, splits, checks, what is missing.
 
-    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, or a folder with
-    features.npy. MODEL is a file written by unseen fit: its card is shown.
+    DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, a folder with
+    features.npy, or a table (.csv, .parquet) with a column of classes and numeric features.
+    DATA may also be a folder with one subfolder of images per class. MODEL is a file written by unseen fit:
+    its card is shown.
     """
-    if Path(data).is_file() and _show_model(Path(data), as_json):
+    codes = [name for name in ignore or () if re.fullmatch(r"U\d+", name)]
+    if (data.startswith(HUB_PREFIX) or Path(data).is_file()) and _show_model(data, codes, as_json):
         return
     from unseen.benchmark.published import find_variances
-    from unseen.datasets import load
+    from unseen.datasets import load_dataset
     from unseen.datasets.inspection import Variance, describe, format_description
+    from unseen.encoders.folder import list_image_folder
 
-    dataset = load(
-        data,
-        features=features,
-        split_dir=split_dir,
-        prototypes=options.read_descriptions(prototypes, text_encoder) if prototypes else None,
-        unseen_classes=unseen_classes,
-        require_features=False,
-    )
+    described = options.read_descriptions(prototypes, text_encoder) if prototypes else None
+    if are_images(data):
+        dataset = list_image_folder(data, prototypes=described, unseen_classes=unseen_classes)
+    else:
+        dataset = load_dataset(
+            data,
+            features=features,
+            split_dir=split_dir,
+            prototypes=described,
+            unseen_classes=unseen_classes,
+            label=label,
+            ignore=[name for name in ignore or () if name not in codes] or None,
+            require_features=False,
+        )
     printed = find_variances(dataset.class_names)
-    facts = describe(dataset, split_rule, Variance(*printed) if printed else None)
+    variance = Variance(*printed) if printed else None
+    facts = describe(dataset, split_rule, variance, codes, _same_width(dataset))
     click.echo(json.dumps(facts.as_json(), indent=2) if as_json else format_description(facts))
 
 
-def _show_model(path: Path, as_json: bool) -> bool:
-    """Print the card of a model; return whether the file is one."""
-    from unseen.models.io import is_model, read_card
+def _same_width(dataset: ZeroShotDataset) -> list[str]:
+    """Say which methods compare samples with descriptions directly, if both have one width."""
+    from unseen.methods import METHODS
 
-    if not is_model(path):
+    width = dataset.prototypes.shape[1]
+    if dataset.X is None or dataset.X.shape[1] != width:
+        return []
+    names = [name for name, method in METHODS.items() if method.shared_space]
+    return [
+        f"Features and descriptions both have {width} numbers. If one model made both, as CLIP does, "
+        f"{' and '.join(names)} compare them directly; --method auto tries them too."
+    ]
+
+
+def _show_model(path: str, ignore: Sequence[str], as_json: bool) -> bool:
+    """Print the card of a model and its checks; return whether the file is one."""
+    from unseen._core.checks import in_lines, select
+    from unseen.models.io import is_model, load_model
+    from unseen.selection.search import GZSLClassifierCV
+
+    if not path.startswith(HUB_PREFIX) and not is_model(path):
         return False
-    card = read_card(path)
-    if as_json:
-        click.echo(json.dumps(card, indent=2))
+    model = load_model(path)
+    if isinstance(model, GZSLClassifierCV):
+        card = model.card()
+        card = replace(card, checks=select(card.checks, ignore))
+        lines = [f"- {line}" for line in in_lines(card.checks)]
+        text = "\n".join([str(card), *(["", "Checks (docs/checks.md)", *lines] if lines else [])])
+        click.echo(json.dumps(card.to_json(), indent=2) if as_json else text)
     else:
-        click.echo(_format_card(card) if card else _format_model(path))
+        n_classes, width = model.coef_.shape
+        facts = {"method": type(model).__name__, "features": width, "classes": n_classes}
+        text = f"{type(model).__name__}: {width} features to {n_classes} classes, without a card"
+        click.echo(json.dumps(facts) if as_json else text)
     return True
-
-
-def _format_card(card: dict[str, Any]) -> str:
-    from unseen.models.card import Card, format_card
-
-    try:
-        return format_card(Card.from_json(card))
-    except (KeyError, TypeError, ValueError):  # of another version, or the user's own: as it is
-        return "\n".join(f"{name:<17} {json.dumps(value)}" for name, value in card.items())
-
-
-def _format_model(path: Path) -> str:
-    """Return what a model without a card says about itself."""
-    from unseen.models.io import load
-
-    model = load(path)
-    n_classes, width = model.coef_.shape
-    return f"{type(model).__name__}: {width} features to {n_classes} classes, without a card"

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from unseen.errors import UnseenError
 from unseen.methods import METHODS, method_name
 
 if TYPE_CHECKING:
-    from unseen.datasets.prototypes import Prototypes
+    from unseen._core.prototypes import Prototypes
     from unseen.encoders.backbone import Backbone
     from unseen.encoders.text import TextEncoder
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
 DEFAULT_DATA = "letters"
-DEFAULT_FEATURES = "res101"
+SCALINGS = ("l2", "sqrt", "standard", "none")
 
 
 class Option(Protocol):
@@ -38,6 +39,17 @@ def example(*lines: str) -> str:
     return "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
 
 
+def check_confidence(confidence: float | None, taxonomy: Path | None) -> float:
+    """Return the confidence of answers from a taxonomy; raise if it is given without one."""
+    from unseen._core.taxonomy import CONFIDENCE
+
+    if confidence is None:
+        return CONFIDENCE
+    if taxonomy is None:
+        raise UnseenError("--confidence needs the groups that an answer may be. Add --taxonomy FILE.csv.")
+    return confidence
+
+
 def split_names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Return the names in ``A,B,...``; spaces around them do not count."""
     if value is None:
@@ -48,12 +60,23 @@ def split_names(ctx: click.Context, parameter: click.Parameter, value: str | Non
     return names
 
 
+def split_scalings(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    """Return the scalings in ``A,B,...``."""
+    names = split_names(ctx, parameter, value)
+    for name in names or ():
+        if name not in SCALINGS:
+            raise click.BadParameter(f"{name!r} is not a scaling, expected one of {', '.join(SCALINGS)}.")
+    return names
+
+
 # ---- data ---------------------------------------------------------------------------------------------
 
 data = click.argument("data", default=DEFAULT_DATA)
 features = click.option(
     "--features",
-    default=DEFAULT_FEATURES,
+    default="res101",
     show_default=True,
     metavar="NAME",
     help="Feature file of an xlsa17 folder.",
@@ -71,11 +94,26 @@ split_rule = click.option(
     default="official",
     show_default=True,
     metavar="official|paper|FILE.csv",
-    help="Where the seen test set and the folds come from.",
+    help="Origin of the seen test set and the folds.",
+)
+taxonomy = click.option(
+    "--taxonomy",
+    type=FILE,
+    metavar="FILE.csv",
+    help="Groups of the classes: class, genus, family, ... from fine to coarse, or child, parent.",
+)
+confidence = click.option(
+    "--confidence",
+    type=float,
+    metavar="P",
+    help="With --taxonomy: predict the finest group that is at least this probable. [default: 0.8]",
+)
+label = click.option("--label", metavar="COLUMN", help="Class column of a table. [default: its only text]")
+ignore = click.option(
+    "--ignore", callback=split_names, metavar="A,B,...", help="Columns of a table to leave out."
 )
 unseen_classes = click.option(
     "--unseen",
-    "--unseen-classes",
     "unseen_classes",
     callback=split_names,
     metavar="A,B,...",
@@ -97,7 +135,6 @@ def prototypes(
 # ---- encoders -----------------------------------------------------------------------------------------
 
 text_encoder = click.option(
-    "--text-encoder",
     "--encoder",
     "text_encoder",
     metavar="REF",
@@ -105,7 +142,6 @@ text_encoder = click.option(
 )
 encoder = click.option(
     "--encoder",
-    "--text-encoder",
     "text_encoder",
     required=True,
     metavar="REF",
@@ -126,7 +162,7 @@ template = click.option(
 
 
 def read_descriptions(
-    files: Sequence[Path], text_encoder: str | None, variant: str | None = None, quiet: bool = True
+    files: Sequence[str | Path], text_encoder: str | None, variant: str | None = None, quiet: bool = True
 ) -> Prototypes:
     """Return the class descriptions in the files of ``--prototypes``."""
     from unseen.datasets.prototypes import read_sources
@@ -146,7 +182,7 @@ def backbone(help: str, *, required: bool = False) -> Option:
     return click.option("--backbone", metavar="REF", required=required, help=help)
 
 
-def open_backbone(reference: str, variant: str | None = None) -> Backbone:
+def load_backbone(reference: str, variant: str | None = None) -> Backbone:
     """Return the image network of ``--backbone``."""
     from unseen.encoders.backbone import Backbone
 
@@ -163,8 +199,17 @@ def _variant_of(reference: str, variant: str | None) -> str | None:
 
 normalize = click.option(
     "--normalize",
-    type=click.Choice(["l2", "standard", "none"]),
-    help="Scaling of the features: samples to unit length, features to variance 1, or none.",
+    type=click.Choice(["auto", *SCALINGS]),
+    default="auto",
+    show_default=True,
+    help="Scaling: samples to unit length (sqrt: after square roots), features to variance 1, none, or what "
+    "the folds agree on.",
+)
+normalize_list = click.option(
+    "--normalize",
+    callback=split_scalings,
+    metavar="A,B,...",
+    help="Scalings to compare, of l2, sqrt, standard and none. [default: that of each method]",
 )
 min_seen = click.option(
     "--min-seen", type=float, metavar="PERCENT", help="Best unseen accuracy with at least this seen accuracy."
@@ -208,3 +253,27 @@ def out(help: str, *, required: bool = False) -> Option:
 
 
 # ---- what commands say ----------------------------------------------------------------------------------
+
+
+class GammaRule(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """``retention``, ``paper`` or a number."""
+
+    name = "retention|paper|NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
+        """Return the rule, or gamma itself."""
+        if value in ("retention", "paper"):
+            return str(value)
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"Got {value!r}, but expected retention, paper or a number.", param, ctx)
+
+
+gamma = click.option(
+    "--gamma",
+    type=GammaRule(),
+    default="retention",
+    show_default=True,
+    help="Rule that carries gamma from held-out classes to the model of all samples, or gamma itself.",
+)

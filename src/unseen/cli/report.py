@@ -1,35 +1,91 @@
-"""``unseen report``: the results of a bench as one page to read, share and keep."""
+"""``unseen report``: the results of a bench, or a model, as one page to read, share and keep."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from unseen._core.files import check_output
+from unseen._core.files import check_output, is_page
 from unseen.cli import options
+from unseen.cli._images import are_images, extracted
 
 
-@click.command(epilog=options.example("unseen report runs/letters --html letters.html"))
-@click.argument("run", type=options.FILE)
-@click.option("--html", type=options.FILE, metavar="FILE", help="Where to write.  [default: RUN/report.html]")
+@click.command(
+    epilog=options.example(
+        "unseen report runs/letters --html letters.html",
+        "unseen report letters.model --data letters --html model.html",
+    )
+)
+@click.argument("run", type=options.FILE, metavar="RUN|MODEL")
+@click.option("--data", metavar="DATA|IMAGES", help="Labeled samples to measure a model on.")
+@click.option(
+    "--html",
+    type=options.FILE,
+    metavar="FILE",
+    help="Page to write.  [default: RUN/report.html, or MODEL with the ending .html]",
+)
+@options.features
+@options.split_dir
+@options.label
+@options.ignore
+@options.quiet
 @options.force
-def command(run: Path, html: Path | None, force: bool) -> None:
-    """Write the results in folder RUN as one HTML file that opens anywhere, without a network.
+def command(
+    run: Path,
+    data: str | None,
+    html: Path | None,
+    features: str,
+    split_dir: Path | None,
+    label: str | None,
+    ignore: tuple[str, ...] | None,
+    quiet: bool,
+    force: bool,
+) -> None:
+    """Write the results in folder RUN, or the card of a MODEL, as one HTML file without a network.
 
-    RUN is the folder of an `unseen bench`, finished or not: the page shows what is there.
+    RUN is the folder of an `unseen bench`, finished or not: the page shows what is there. MODEL is a file of
+    `unseen fit`: the page says what to expect of it, and what calibration costs each class. With --data it
+    also measures the model, and lets its readers describe a class that does not exist.
     """
-    from unseen.benchmark.store import FILE_NAME
-    from unseen.report import write_report
+    if run.is_file():
+        html = html or run.with_suffix(".html")
+        check_output(html, inputs=[run, data], force=force, may_replace=is_page)
+        given = {"features": features, "split_dir": split_dir, "label": label, "ignore": ignore}
+        path = _write_model_page(run, data, html, quiet, given)
+    else:
+        from unseen.benchmark.store import FILE_NAME
+        from unseen.report import write_report
 
-    html = html or run / "report.html"
-    if html.parent.is_dir():
-        check_output(html, inputs=[run / FILE_NAME], force=force, may_replace=is_page)
-    path = write_report(run, html)
+        html = html or run / "report.html"
+        if html.parent.is_dir():
+            check_output(html, inputs=[run / FILE_NAME], force=force, may_replace=is_page)
+        path = write_report(run, html)
     click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser", err=True)
 
 
-def is_page(path: Path) -> bool:
-    """Return whether a file is an HTML page, as an older report is."""
-    with open(path, "rb") as file:
-        return file.read(15).lower().startswith(b"<!doctype html")
+def _write_model_page(
+    model: Path, source: str | None, html: Path, quiet: bool, given: Mapping[str, Any]
+) -> Path:
+    """Write the page; ``given`` are the options that say how to read the source."""
+    from unseen.models.evaluation import evaluation_data
+    from unseen.models.io import facts_of, load_model
+    from unseen.report.model_page import write_model_page
+    from unseen.report.thumbnails import find_dataset_pictures
+
+    fitted = load_model(model)
+    if source is None:
+        return write_model_page(fitted, html, title=model.stem)
+    with ExitStack() as stack:  # features of images are in a temporary file
+        if are_images(source):
+            encoder = facts_of(fitted).get("encoder")
+            path = stack.enter_context(extracted(source, None, None, encoder, quiet))
+            data = replace(evaluation_data(path), name=Path(source).name)
+        else:
+            data = evaluation_data(source, model=fitted, **given)
+        pictures = find_dataset_pictures(source, data)
+        return write_model_page(fitted, html, title=model.stem, data=data, pictures=pictures)
