@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from unseen._core.colors import UNSEEN
-from unseen.datasets import load
-from unseen.datasets.digits import DISPLAY, SEGMENTS
+from unseen.datasets import load_dataset
+from unseen.datasets.digits import BARS, DISPLAY
 from unseen.methods import METHODS, find_method
 
 FIGURES = Path(__file__).parents[1] / "figures"
@@ -49,7 +49,7 @@ LOOK = {
 
 def fit(method: str) -> tuple[Any, Any]:
     """Return the digits and a method fitted to those of seen classes, regularized so that one can see it."""
-    data = load("digits")
+    data = load_dataset("digits")
     found = find_method(method)
     seed = {"random_state": 0} if found.stochastic else {}
     model = found(data.prototypes, **PARAMETERS.get(method, {}), **seed)
@@ -62,7 +62,7 @@ def draw_learned(method: str) -> Any:
     data, model = fit(method)
     by_class = method in ("sync", "lda")
     learned = model.coef_[data.seen] if by_class else model.mapping_  # (seen classes or segments, pixels)
-    labels = [data.class_names[c] for c in np.flatnonzero(data.seen)] if by_class else list(SEGMENTS)
+    labels = [data.class_names[c] for c in np.flatnonzero(data.seen)] if by_class else list(BARS)
     composed = np.flatnonzero(data.unseen)
     figure, axes = plt.subplots(2, 12, figsize=(9.6, 1.9), height_ratios=[1, 1.7], layout="constrained")
     figure.get_layout_engine().set(hspace=0, h_pad=0)

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from unseen import GZSLClassifierCV, SeenUnseenCurve
-from unseen.datasets import ZeroShotDataset, load
+from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.dataset import hold_out
 from unseen.datasets.letters import deal_folds
 from unseen.datasets.splits import make_split
@@ -45,7 +45,7 @@ def measure(data: ZeroShotDataset, method: str) -> tuple[float, float, float]:
 
 def main(named: list[str]) -> None:
     """Print one Markdown row per method."""
-    letters = load("letters")
+    letters = load_dataset("letters")
     rng = np.random.default_rng(0)
     drawn = ["".join(sorted(rng.choice(letters.class_names, 6, replace=False))) for _ in range(N_CHOICES)]
     fixed = "".join(name for name, unseen in zip(letters.class_names, letters.unseen) if unseen)

@@ -19,7 +19,7 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 
 from unseen import LDA, GZSLClassifierCV
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 
 FIGURE = Path(__file__).parents[1] / "figures" / "letters.svg"
@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("out", type=Path, nargs="?", default=FIGURE)
     out = parser.parse_args().out
-    data = load("letters")
+    data = load_dataset("letters")
     split = make_split(data)
     model = GZSLClassifierCV(LDA(data.prototypes), cv=split.cv())
     model.fit(data.X[split.train], data.y[split.train], groups=data.groups[split.train])

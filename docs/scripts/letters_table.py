@@ -1,4 +1,4 @@
-"""Write the demo's table into README.md and docs/index.md: ``python docs/scripts/letters_table.py RUN``."""
+"""Write the table of the demo into two pages: ``python docs/scripts/letters_table.py RUN``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from unseen.benchmark.summary import summarize_store
 from unseen.methods import describe_method
 
 DOCS = Path(__file__).parents[1]
-PAGES = (DOCS.parent / "README.md", DOCS / "index.md")
+FULL = DOCS / "methods" / "index.md"
+README = DOCS.parent / "README.md"
+SHOWN = ("linear-vs", "eszsl", "lda")  # in the README
 HEADER = """\
 | method | new letters alone | all letters, as trained | all letters, calibrated | gain |
 |---|---:|---:|---:|---:|"""
@@ -26,16 +28,30 @@ def demo_table(summary: Summary) -> str:
 
     As in the tables of ``unseen bench``, the average is that of the paper's methods; others follow.
     """
-    found = {name: _numbers(method) for name, method in summary["methods"].items()}
+    found = _found(summary)
     paper = {name: numbers for name, numbers in found.items() if describe_method(name).in_paper}
     average = tuple(fmean(column) for column in zip(*paper.values()))
     rows = [*paper.items(), ("average", average), *(item for item in found.items() if item[0] not in paper)]
+    return _table(rows)
+
+
+def short_table(summary: Summary) -> str:
+    """Return the rows that the README shows."""
+    found = _found(summary)
+    return _table([(name, found[name]) for name in SHOWN])
+
+
+def _found(summary: Summary) -> dict[str, tuple[float, ...]]:
+    return {name: _numbers(method) for name, method in summary["methods"].items()}
+
+
+def _table(rows: list[tuple[str, tuple[float, ...]]]) -> str:
     return "\n".join([HEADER, *(_line(describe_method(name).title, *numbers) for name, numbers in rows)])
 
 
 def _numbers(method: MethodSummary) -> tuple[float, ...]:
     none, calibrated = (method["gzsl"][step]["H"] for step in ("none", "calibrated+lambda"))
-    return tuple(spread["per_class"]["mean"] for spread in (method["zsl"], none, calibrated))
+    return tuple(spread["per-class"]["mean"] for spread in (method["zsl"], none, calibrated))
 
 
 def _line(name: str, zsl: float, none: float, calibrated: float) -> str:
@@ -52,8 +68,8 @@ def main(run: str) -> None:
     """Fill in the pages from a run folder."""
     with Store(run) as store:
         (summary,) = summarize_store(store)
-    for path in PAGES:
-        text = fill(path.read_text("utf-8"), demo_table(summary))
+    for path, table in ((FULL, demo_table(summary)), (README, short_table(summary))):
+        text = fill(path.read_text("utf-8"), table)
         with atomic_path(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
