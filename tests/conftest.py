@@ -26,6 +26,26 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def use_other_seeds(seed: int) -> None:
+    """Have tests draw other samples: of the seeds that tests write, not of those in the library.
+
+    A test that needs the very numbers the library draws takes ``np.random.Generator(np.random.PCG64(seed))``.
+    """
+    import numpy as np  # not before the number of threads is set
+
+    tests, original = str(ROOT / "tests"), np.random.default_rng
+
+    def default_rng(given: object = None):
+        by_test = sys._getframe(1).f_code.co_filename.startswith(tests)
+        return original([given, seed] if by_test and isinstance(given, int) else given)
+
+    np.random.default_rng = default_rng
+
+
+if other := int(os.environ.get("UNSEEN_TEST_SEED", "0")):
+    use_other_seeds(other)
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests of a file in one worker, so that what they share is made once; slow ones in any."""

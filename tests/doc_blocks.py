@@ -1,10 +1,11 @@
 """Run the code of a documentation page the way a reader would: from top to bottom, in an empty folder.
 
 Python blocks share one namespace, blocks with ``>>>`` are doctests. Of shell blocks the lines that call
-``unseen`` are run. A block with a title is a file that the reader types in. Two comments steer it::
+``unseen`` are run. A block with a title is a file that the reader types in. Three comments steer it::
 
     <!-- not run: reason -->                  before a block
     <!-- needs: name=path/in/real/data -->    anywhere in a page that works on real data, perhaps several
+    <!-- files: animals -->                   anywhere in a page that works on prepared files of doc_files
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from doc_files import PREPARED
+
 _FENCE = re.compile(
     r"(?:<!-- not run: (?P<reason>.+?) -->\n+)?^(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n`]*)\n"
     r"(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
 _NEEDS = re.compile(r"<!-- needs: (.+?) -->")
+_FILES = re.compile(r"<!-- files: (\w+) -->")
 SHELL = {"console", "bash", "sh", "shell"}
 
 
@@ -66,7 +70,10 @@ def commands(text: str) -> list[str]:
 def run_page(path: Path, folder: Path, source: Path) -> None:
     """Run all blocks of a page in ``folder``, which is the working directory."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks(path.read_text("utf-8")):
+    page = path.read_text("utf-8")
+    for name in _FILES.findall(page):
+        PREPARED[name](folder)
+    for block in blocks(page):
         place = f"{path.name}, line {block.line}"
         if block.reason:
             continue

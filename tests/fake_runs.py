@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-CALIBRATIONS = ("none", "calibrated", "calibrated+lambda")
+STEPS = ("none", "calibrated", "calibrated+lambda")
 
 
 def bins(samples: list[int], ece: float) -> dict[str, Any]:
@@ -18,9 +18,9 @@ def result(
     """Return the result of a run, as unseen.benchmark.results describes it."""
 
     def both(value: float) -> dict[str, float]:
-        return {"per_class": value, "per_sample": value + 1}
+        return {"per-class": value, "per-sample": value + 1}
 
-    points = {name: {"H": both(v), "U": both(v - 5), "S": both(v + 5)} for name, v in zip(CALIBRATIONS, h)}
+    points = {name: {"H": both(v), "U": both(v - 5), "S": both(v + 5)} for name, v in zip(STEPS, h)}
     return {
         "method": method,
         "seed": seed,
@@ -29,7 +29,7 @@ def result(
         "grid": {"alpha": [0.1, 1.0]},
         "zsl": both(zsl),
         "gzsl": points,
-        "ausuc": {"per_class": 0.25, "per_sample": 0.26},
+        "ausuc": {"per-class": 0.25, "per-sample": 0.26},
         "params_zsl": {"alpha": 1.0},
         "params_gzsl": {"alpha": 0.1},
         "gamma_zsl": 0.3,
@@ -49,9 +49,7 @@ def result(
             "seen": [-0.1, 0.15, 0.3, 0.3, 0.4, 0.5, 0.6, 0.7],
             "unseen": [0.1, 0.3, 0.3, 0.35],
         },
-        "regret": {
-            name: {"gamma": 0.25, "H": v + 1, "loss": 1.0} for name, v in zip(CALIBRATIONS[1:], h[1:])
-        },
+        "regret": {name: {"gamma": 0.25, "H": v + 1, "loss": 1.0} for name, v in zip(STEPS[1:], h[1:])},
         "classes": {
             "samples": [4, 4, 4],
             "accuracy": [100.0, 50.0, 25.0],

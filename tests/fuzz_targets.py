@@ -100,12 +100,12 @@ def xlsa17_folder(hdf5: bool = False) -> Path:
 @functools.cache
 def model_file() -> bytes:
     from unseen import GZSLClassifierCV, LinearSV
-    from unseen.models.io import save
+    from unseen.models.io import save_model
 
     X, y, S = small.arrays(np.float64)
     model = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1, 1.0]}, gamma="paper").fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
-        save(model, Path(folder) / "m", card={"attributes": ["a"], "classes": {"unseen": []}})
+        save_model(model, Path(folder) / "m")
         return (Path(folder) / "m").read_bytes()
 
 
@@ -277,20 +277,20 @@ def in_folder(
 
 def read_data(path: Path) -> None:
     from unseen.benchmark.experiment import Experiment
-    from unseen.datasets import load
+    from unseen.datasets import load_dataset
     from unseen.datasets.inspection import describe
 
-    json.dumps(describe(load(path, require_features=False)).as_json())
+    json.dumps(describe(load_dataset(path, require_features=False)).as_json())
     _ = Experiment.load(str(path)).description
 
 
 def read_samples(path: Path) -> None:
-    from unseen.models.io import load
+    from unseen.models.io import load_model
     from unseen.models.prediction import open_samples, predict_tables
 
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "m").write_bytes(model_file())
-        for _ in predict_tables(load(Path(place) / "m"), open_samples(path)):
+        for _ in predict_tables(load_model(Path(place) / "m"), open_samples(path)):
             pass
 
 
@@ -303,11 +303,13 @@ def read_scores(path: Path) -> None:
 
 
 def read_model(path: Path) -> None:
-    from unseen.models.io import load, read_card
+    from unseen.models.io import load_model
     from unseen.models.prediction import Samples, predict_tables
+    from unseen.selection.search import GZSLClassifierCV
 
-    model = load(path)
-    json.dumps(read_card(path))
+    model = load_model(path)
+    if isinstance(model, GZSLClassifierCV):
+        json.dumps(model.card().to_json())
     width = model.coef_.shape[1]
     X = np.random.default_rng(0).normal(size=(3, width))
     list(predict_tables(model, Samples("X", X.shape, lambda: iter([X]))))
@@ -317,7 +319,7 @@ def read_model(path: Path) -> None:
 
 def read_image(path: Path) -> None:
     from unseen.encoders.extraction import stream_features
-    from unseen.encoders.images import refuse_bombs
+    from unseen.encoders.images import reject_bombs
     from unseen.encoders.preprocessing import Preprocessing
     from unseen.errors import UnseenError
 
@@ -326,7 +328,7 @@ def read_image(path: Path) -> None:
             raise error
         raise UnseenError(" ".join(str(error).split()))
 
-    with refuse_bombs():
+    with reject_bombs():
         list(stream_features([path], lambda pixels: pixels.mean((2, 3)), Preprocessing(16), on_error=refuse))
 
 
@@ -359,7 +361,7 @@ def read_backbone(folder: Path) -> None:
 
 
 def read_encoder(folder: Path) -> None:
-    from unseen.datasets.prototypes import Prototypes
+    from unseen._core.prototypes import Prototypes
     from unseen.encoders.text import TextEncoder
 
     Prototypes.from_text({"jay": ["a blue bird", "blue"], "owl": "brown"}, TextEncoder(folder / "text.onnx"))

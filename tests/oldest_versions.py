@@ -7,17 +7,13 @@ import tomllib
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-TOOLS = ("dev", "docs")  # what develops the package may be as new as it likes
 
 
 def oldest() -> list[str]:
     """Return one constraint per package that the package or one of its extras needs."""
     project = tomllib.loads(PROJECT.read_text())["project"]
-    extras = project["optional-dependencies"].items()
-    needed = [
-        *project["dependencies"],
-        *(need for name, needs in extras if name not in TOOLS for need in needs),
-    ]
+    extras = project["optional-dependencies"].values()
+    needed = [*project["dependencies"], *(need for needs in extras for need in needs)]
     found = [re.fullmatch(r"([\w-]+)>=([\w.]+)", need) for need in needed if not need.startswith("unseen[")]
     assert all(found), f"every dependency has a lower bound and nothing else: {needed}"
     return sorted({f"{match[1]}=={match[2]}" for match in found if match})

@@ -10,9 +10,9 @@ from numpy.testing import assert_array_equal
 
 from unseen import GZSLClassifierCV, LinearSV, UnseenError
 from unseen.cli import main
-from unseen.datasets import load as load_data
+from unseen.datasets import load_dataset
 from unseen.methods import METHODS, make_method
-from unseen.models.io import load, save
+from unseen.models.io import load_model, save_model
 
 P = pd.DataFrame(
     [[1.0, 0.0, 0.5], [0.0, 1.0, 0.3], [0.4, 0.2, 0.9]],
@@ -108,7 +108,7 @@ def test_blocks_keep_the_names():
 @pytest.fixture(scope="module")
 def letters():
     """A calibrated model of named letters, and a new letter with its columns in another order."""
-    data = load_data("letters")
+    data = load_dataset("letters")
     P = pd.DataFrame(data.prototypes, index=data.class_names, columns=data.attribute_names)
     seen = np.flatnonzero(data.seen[data.y])[::4]
     y = np.array(data.class_names)[data.y[seen]]
@@ -119,8 +119,8 @@ def letters():
 
 def test_a_calibrated_model_takes_new_classes_by_the_names_of_their_columns(letters, tmp_path):
     search, new = letters
-    save(search, tmp_path / "letters.model")
-    model = load(tmp_path / "letters.model")
+    save_model(search, tmp_path / "letters.model")
+    model = load_model(tmp_path / "letters.model")
     assert_array_equal(model.estimator_.attribute_names_, new.columns[::-1])
     model.add_classes(new)
     column = list(model.classes_).index("N")
@@ -131,21 +131,21 @@ def test_a_calibrated_model_takes_new_classes_by_the_names_of_their_columns(lett
 
 def test_the_command_knows_the_names_of_a_model_that_python_has_saved(letters, tmp_path):
     search, new = letters
-    save(search, tmp_path / "letters.model")  # without a card
+    save_model(search, tmp_path / "letters.model")  # without a card
     new.to_csv(tmp_path / "new.csv", index_label="class")
     arguments = ["add-class", str(tmp_path / "letters.model"), "--prototypes", str(tmp_path / "new.csv")]
     ran = CliRunner().invoke(main, arguments)
     assert ran.exit_code == 0, ran.stderr
-    model = load(tmp_path / "letters.model")
+    model = load_model(tmp_path / "letters.model")
     column = list(model.classes_).index("N")
     assert_array_equal(model.estimator_.prototypes_[-1], model.estimator_.prototypes_[column])
 
 
 def test_a_file_with_names_that_do_not_fit_is_refused(letters, tmp_path):
     search, _ = letters
-    save(search, tmp_path / "letters.model")
-    model = load(tmp_path / "letters.model")
+    save_model(search, tmp_path / "letters.model")
+    model = load_model(tmp_path / "letters.model")
     model.estimator_.attribute_names_ = model.estimator_.attribute_names_[1:]
-    save(model, tmp_path / "short.model")
+    save_model(model, tmp_path / "short.model")
     with pytest.raises(UnseenError, match="attribute_names_"):
-        load(tmp_path / "short.model")
+        load_model(tmp_path / "short.model")

@@ -44,29 +44,13 @@ def test_pooled_calibration_errors_are_those_of_all_samples_together():
     assert pooled(rows, "seen", "after") == pytest.approx(reliability(sure, right).ece)
 
 
-def test_the_limit_of_regret_knows_all_choices_of_unseen_classes_but_its_own():
-    from benchmarks.regret import COARSE, FEWEST, informed
+def test_plain_sets_are_the_smallest_that_add_up():
+    from benchmarks.sets import plain_sets
 
-    def row(seed, cliff):
-        """H on test falls with the distance from a retention of 0.7."""
-        h = 60 - 100 * np.abs(COARSE - 0.7)
-        unseen = np.where(cliff >= COARSE, 80.0, 0.0)  # nothing is won before so much is given up
-        return {
-            "group": "g",
-            "method": "m",
-            "seed": seed,
-            "alone": 90.0,
-            "best": 60.0,
-            "h_at": h,
-            "unseen_at": unseen,
-        }
-
-    rows = [row(seed, 0.5) for seed in range(FEWEST)]
-    assert informed(rows[0], rows) is None  # four others
-    asked = row(FEWEST, 0.9)
-    loss = informed(asked, [*rows, asked])
-    assert loss == informed({**asked, "unseen_at": rows[0]["unseen_at"]}, [*rows, asked])
-    assert 20 <= loss <= 23  # the others' best retention is 0.5, with a plateau below
+    p = np.random.default_rng(0).dirichlet(np.full(6, 0.5), size=50)
+    for row, chosen in zip(p, plain_sets(p, 0.9)):
+        assert row[chosen].sum() >= 0.9 - 1e-9 > row[chosen].sum() - row[chosen].min()
+        assert row[chosen].min() >= row[~chosen].max(initial=0)
 
 
 def test_what_got_slower_is_named():
@@ -96,20 +80,3 @@ def test_a_kept_table_is_read_as_it_was_written(tmp_path, monkeypatch):
     benchmarks.keep({"m": first})
     benchmarks.keep({"n": second})
     assert benchmarks.read_kept() == {"m": [("a", 1.235, "times", "<= 2")], "n": second}
-
-
-def test_the_page_of_speed_holds_the_kept_table(monkeypatch):
-    import benchmarks
-    from benchmarks.__main__ import SPEED
-
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "scripts"))
-    import performance
-
-    kept, page = benchmarks.read_kept(), performance.PAGE.read_text("utf-8")
-    assert set(kept) <= set(SPEED)
-    assert all(f"<!-- {module}: begin -->" in page for module in SPEED)
-    assert performance.fill(page, kept) == page
-    changed = {module: [(name, 77.0, *rest) for name, _, *rest in rows] for module, rows in kept.items()}
-    assert performance.fill(page, changed).count("| 77") == sum(
-        performance.module_table(rows).count("| 77") for rows in changed.values()
-    )

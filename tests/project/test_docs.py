@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import runpy
 import subprocess
 import sys
 
@@ -77,20 +76,9 @@ def test_the_figures_of_the_methods_can_be_drawn_again(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == drawn
 
 
-def test_tables_of_a_run_go_between_the_marks():
-    fill = runpy.run_path(str(DOCS / "scripts" / "paper_tables.py"))["fill"]
-    page = (DOCS / "reproduce.md").read_text("utf-8")
-    first = fill(page, "| a |")
-    assert (
-        first.count("| a |") == 1
-        and first.split("<!-- tables: begin")[0] == page.split("<!-- tables: begin")[0]
-    )
-    assert fill(first, "| b |").replace("| b |", "| a |") == first
-
-
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
-    pytest.importorskip("mkdocs", reason="needs the documentation packages: pip install 'unseen[docs]'")
+    pytest.importorskip("mkdocs", reason="needs the documentation packages: pip install --group docs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
@@ -103,7 +91,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
 
 def test_every_promise_names_a_test_that_exists():
     promises = re.findall(r"`([\w/]+\.py)::(test_\w+)`", (DOCS / "reliability.md").read_text("utf-8"))
-    assert len(promises) > 60
+    assert len(promises) >= 20
     for file, name in promises:
         assert f"def {name}(" in (ROOT / "tests" / file).read_text("utf-8"), f"{file}::{name}"
 

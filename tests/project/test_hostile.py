@@ -25,7 +25,7 @@ from unseen._core import npz
 from unseen.benchmark.store import Run, Store
 from unseen.benchmark.verify import verify
 from unseen.calibration.scores import read_scores
-from unseen.datasets import load
+from unseen.datasets import load_dataset
 from unseen.errors import UnseenError
 
 pytestmark = pytest.mark.xdist_group("processes")
@@ -150,7 +150,7 @@ def test_what_the_machine_has_no_memory_for_is_refused_before(tmp_path, monkeypa
     path = folder if kind == "mat" else small.write_npz(tmp_path / "own.npz")
     monkeypatch.setattr(npz, "machine_memory", lambda: 1000)
     with pytest.raises(UnseenError, match="but this machine has 1e-06 GB of memory"):
-        load(path)
+        load_dataset(path)
 
 
 # ---- traps: no file runs code ----------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def trapped_files(folder: Path, trap: np.ndarray) -> dict[str, bytes]:
     "name", ["own.npz", "features.npy", "labels.csv", "prototypes.csv", "splits.csv", "m"]
 )
 def test_no_file_runs_code(tmp_path, monkeypatch, name):
-    from unseen.models.io import load as load_model
+    from unseen.models.io import load_model
     from unseen.models.prediction import open_samples
 
     monkeypatch.chdir(tmp_path)
@@ -196,7 +196,7 @@ def test_no_file_runs_code(tmp_path, monkeypatch, name):
     for content in trapped_files(tmp_path, np.array([Trap(tmp_path / "sprung")], dtype=object)).values():
         path = folder / name
         path.write_bytes(content)
-        for read in (load, load_model, open_samples, lambda path: read_scores(Path(path))):
+        for read in (load_dataset, load_model, open_samples, lambda path: read_scores(Path(path))):
             for place in (path, folder):
                 with suppress(UnseenError):  # the folder may be fine without the file
                     read(place)
@@ -278,7 +278,7 @@ def test_an_hdf5_file_cannot_show_another_file(tmp_path):
             del file["features"]
             put(file)
         with pytest.raises(UnseenError, match="features is not an array of this file"):
-            load(folder)
+            load_dataset(folder)
 
 
 # ---- names: nothing is written but what was asked for ----------------------------------------------------
@@ -303,7 +303,7 @@ def test_names_in_archives_and_lists_write_nothing(run, tmp_path):
         archive.writestr("../../../escaped.npy", b"anything")
         archive.writestr("/tmp/escaped.npy", b"anything")
     with pytest.raises(UnseenError):
-        load(inside / "f.npz")
+        load_dataset(inside / "f.npz")
     assert everything(tmp_path) - before == {inside / "f.npz"}
 
 

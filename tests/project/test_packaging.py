@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -36,6 +38,7 @@ def built(tmp_path_factory) -> dict[str, Path]:
     """The two distributions, by the end of their name; the wheel is built from the source distribution."""
     pytest.importorskip("build", reason="needs the package build: pip install build")
     folder = tmp_path_factory.mktemp("dist")
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "1580601600")
     try:
         call(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
     except AssertionError as error:
@@ -55,6 +58,26 @@ def test_the_wheel_holds_code_templates_and_published_numbers(built):
     files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
     assert {file for file in files if "__pycache__" not in file} <= set(names)
     assert {"unseen/py.typed", "unseen/benchmark/data/published_scores.csv"} <= set(names)
+
+
+@pytest.mark.slow
+def test_the_licenses_of_code_and_data_are_in_the_wheel(built):
+    with zipfile.ZipFile(built["any.whl"]) as archive:
+        folder = f"unseen-{unseen.__version__}.dist-info/licenses"
+        assert "BSD" in archive.read(f"{folder}/LICENSE").decode()
+        data = archive.read(f"{folder}/LICENSES-DATA.md").decode()
+    assert "## letters" in data and "## digits" in data
+
+
+@pytest.mark.slow
+def test_a_second_build_gives_the_same_bytes(built, tmp_path):
+    """Of both distributions, and from a copy elsewhere."""
+    with tarfile.open(built[".tar.gz"]) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [copy] = tmp_path.iterdir()
+    call(sys.executable, "-m", "build", "--outdir", tmp_path / "again", copy, cwd=tmp_path)
+    for path in built.values():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.slow
@@ -90,6 +113,39 @@ def test_the_wheel_works_in_an_empty_environment_from_another_folder(built, tmp_
     )
     call(command, "report", "run", "--html", "report.html", cwd=elsewhere)
     assert (elsewhere / "report.html").stat().st_size > 1e6
+
+
+def test_every_typeface_of_the_letters_has_its_license():
+    stated = (ROOT / "LICENSES-DATA.md").read_text("utf-8")
+    rows = csv.DictReader((ROOT / "docs" / "letters_typefaces.csv").read_text("utf-8").splitlines())
+    by_license = dict(re.findall(r"^- \*\*(.+?)\*\* \(\d+\): (.+)\.$", stated, re.MULTILINE))
+    assert all(row["family"] in by_license[row["license"]].split(", ") for row in rows)
+
+
+def test_the_citation_has_what_the_format_requires():
+    yaml = pytest.importorskip("yaml")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    assert cited["cff-version"] == "1.2.0" and cited["type"] == "software" and cited["authors"]
+    for work in cited["references"]:
+        assert {"type", "title", "authors"} <= set(work)
+
+
+def test_workflows_call_targets_that_exist():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
+    called = set()
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text("utf-8")
+        called |= set(re.findall(r"run: make ([a-z-]+)", text))
+        for names in re.findall(r"target: \[(.+)\]", text):
+            called |= set(names.split(", "))
+    assert {"lint", "types", "test", "docs", "build", "sbom"} <= called <= targets
+
+
+@pytest.mark.skipif(shutil.which("zizmor", path=Path(sys.executable).parent) is None, reason="needs zizmor")
+def test_workflows_have_no_finding():
+    call(Path(sys.executable).parent / "zizmor", "--offline", "--quiet", ROOT / ".github", cwd=ROOT)
 
 
 def test_the_version_is_written_in_one_place_and_cited():

@@ -21,8 +21,8 @@ def test_json_and_report_say_what_their_numbers_rest_on(tmp_path):
     pytest.importorskip("jinja2")
     options = ("--methods", "fake_methods:Chance", "--seeds", 2, "--jobs", 1, "--quiet")
     document = json.loads(call("bench", "digits", *options, "--out", tmp_path / "run", "--json"))
-    facts = {document["setting"][name] for name in ("split_rule", "gamma", "checksum", "split_checksum")}
-    assert facts >= {"official", "paper"} and len(facts) == 4
+    facts = {document["experiment"][name] for name in ("split_rule", "gamma", "checksum", "split_checksum")}
+    assert facts >= {"official", "retention"} and len(facts) == 4
     runs = document["methods"]["fake_methods:Chance"]["runs"]
     assert [(run["seed"], run["version"]) for run in runs] == [(0, __version__), (1, __version__)]
     call("report", tmp_path / "run", "--html", tmp_path / "page.html")
