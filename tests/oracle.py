@@ -236,20 +236,15 @@ def anchored_means(X, y, S, seen, alpha):
 
 
 def means_with_own_samples(X, y, S, seen, alpha, k, kappa):
-    """Means of all classes, seen ones predicted by a regression that really leaves them out."""
+    """Means of all classes: what the regression predicts, and for seen ones also their samples."""
     center = X.mean(axis=0)
-    means = {c: X[y == c].mean(axis=0) - center for c in seen}
-
-    def predict(s, others):
-        K = np.array([[k(S[a], S[b]) for b in others] for a in others])
-        weights = np.linalg.inv(K + alpha * np.eye(len(others)))
-        return np.array([k(s, S[b]) for b in others]) @ weights @ np.array([means[c] for c in others])
-
-    mu = np.array([predict(s, list(seen)) for s in S])
+    means = np.array([X[y == c].mean(axis=0) - center for c in seen])
+    K = np.array([[k(S[a], S[b]) for b in seen] for a in seen])
+    weights = np.linalg.inv(K + alpha * np.eye(len(means))) @ means
+    mu = center + np.array([[k(s, S[b]) for b in seen] for s in S]) @ weights
     for c in seen:
-        n = np.sum(y == c)
-        mu[c] = (n * means[c] + kappa * predict(S[c], [b for b in seen if b != c])) / (n + kappa)
-    return center + mu
+        mu[c] = mean_with_samples(mu[c], X[y == c], kappa)
+    return mu
 
 
 def mean_with_samples(described, samples, kappa):

@@ -100,21 +100,3 @@ class KernelRidge:
         """Return A with ``mu(s) = k(s, L) A``, (landmarks, columns); A P for the targets ``Phi' M P``."""
         # A = C (Phi'Phi + alpha I)^-1 Phi' M
         return np.asarray((self.C / (self.values + alpha)) @ (self.targets if targets is None else targets))
-
-    def leave_one_out(self, alpha: float, M: FloatArray, A: FloatArray) -> FloatArray:
-        """Return the exact error for each row of M when its class is left out; A are the weights for M."""
-        errors = np.empty_like(M)
-        for block in row_blocks(len(M)):
-            k = kernel_matrix(self.S[block], self.landmarks, self.kernel, self.bandwidth, self.median)
-            # m - mu_without(s) = (m - mu(s)) / (1 - h), h = phi(s) (Phi'Phi + alpha I)^-1 phi(s)'
-            h = ((k @ self.C) ** 2) @ (1 / (self.values + alpha))
-            errors[block] = (M[block] - k @ A) / (1 - h)[:, None]
-        return errors
-
-
-def least_alpha(values: FloatArray) -> float:
-    """Return the smallest alpha at which errors do not vanish in rounding; 0 stands for its limit.
-
-    ``values`` are the eigenvalues of a kernel matrix, or its entries.
-    """
-    return 1e-9 * float(np.max(values, initial=1e-9))

@@ -27,7 +27,6 @@ from unseen.methods._kernels import (
     KernelRidge,
     choose_landmarks,
     kernel_matrix,
-    least_alpha,
     median_distance,
 )
 from unseen.methods._moments import Moments
@@ -44,13 +43,13 @@ class LDA(ClosedForm):
     the seen classes. The description of a class then counts as much as :math:`\kappa` of its n samples:
 
     .. math::
-        \text{mean}(c) = \frac{n_c m_c + \kappa \mu_{-c}(s_c)}{n_c + \kappa}, \qquad
+        \text{mean}(c) = \frac{n_c m_c + \kappa \mu(s_c)}{n_c + \kappa}, \qquad
         P = \left((1 - \rho) \Sigma_w + \rho \tfrac{\operatorname{tr} \Sigma_w}{D} I\right)^{-1}
 
-    where :math:`\mu_{-c}` is the prediction without class c itself. A class without samples is described
-    alone. All classes share the shrunken covariance of the samples around their class means, and a class is
-    scored by the logarithm of its Gaussian density, :math:`x^\top P \mu - \tfrac12 \mu^\top P \mu` for a
-    centered sample x. One factorization for each shrinkage serves every other parameter.
+    A class without samples is described alone. All classes share the shrunken covariance of the samples
+    around their class means, and a class is scored by the logarithm of its Gaussian density,
+    :math:`x^\top P \mu - \tfrac12 \mu^\top P \mu` for a centered sample x. One factorization for each
+    shrinkage serves every other parameter.
 
     With more than 2048 seen classes the kernel is a low-rank (Nyström) approximation: 2048 random seen
     classes are landmarks, all seen classes are regressed on their similarities to these, and nothing has
@@ -71,7 +70,7 @@ class LDA(ClosedForm):
         Width of the RBF kernel, in squared median distances.
     kappa : float, default=10.0
         How many samples the description of a class is worth, for seen classes and for samples that
-        ``add_classes`` is given. With 0 only samples count; with ``np.inf`` seen classes, too, have the mean
+        ``add_classes`` is given. With 0 only samples count; with ``np.inf`` every class has the mean
         :math:`\mu(s_c)` that the regression predicts.
     anchor : {"prototype", None}, default=None
         For prototypes in the space of the features, such as embeddings of one vision-language model:
@@ -113,14 +112,14 @@ class LDA(ClosedForm):
     _path = ("alpha", "shrinkage", "kernel", "bandwidth", "kappa")
     default_grid = GridByAnchor(
         {"alpha": [0.01, 0.03, 0.1, 0.3], "shrinkage": [0.3, 0.7, 0.9]},
-        {"alpha": [0.1, 0.3, 1.0, 3.0], "shrinkage": [0.7, 0.9], "kappa": [10.0, 30.0]},
+        {"alpha": [0.1, 0.3, 1.0, 3.0], "shrinkage": [0.7, 0.9], "kappa": [10.0, 100.0]},
     )
 
     center_: FloatArray
     mean_mapping_: FloatArray
     class_count_: FloatArray
     covariance_: FloatArray
-    _own_rows: tuple[FloatArray, FloatArray]  # of the seen classes, between solution and classifier
+    _own: tuple[FloatArray, FloatArray]  # means of the seen classes, and times P; until the rows are made
 
     def __init__(
         self,
@@ -179,19 +178,15 @@ class LDA(ClosedForm):
             model.center_, model.class_count_ = center, moments.count
             model.covariance_ = gram.compact
             model.mean_mapping_, mapping = shared.mappings(model)
-            if model.kappa < np.inf:
-                model._keep_own_rows(*shared.own_means(model, moments.count))
+            model._own = shared.M, shared.mean_rows(model.shrinkage)
             yield mapping
-
-    def _keep_own_rows(self, means: FloatArray, rows: FloatArray) -> None:
-        """Keep the rows of the seen classes until the classifier is made."""
-        self._own_rows = self._score_means(means, rows)
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         super()._set_mapping(mapping)
         if self.kappa < np.inf:  # seen classes have samples, too
-            self.coef_[self.seen_], self.intercept_[self.seen_] = self._fold(*self._own_rows)
-            del self._own_rows
+            rows = self._mixed_rows(self.training_prototypes_, self.class_count_, *self._own)
+            self.coef_[self.seen_], self.intercept_[self.seen_] = self._fold(*rows)
+        del self._own
         return self
 
     # ---- rows ----------------------------------------------------------------------------------------------
@@ -229,13 +224,23 @@ class LDA(ClosedForm):
                 "With kappa=inf descriptions alone count, so samples of new classes have no effect. "
                 "Choose a finite kappa, or leave X and y out."
             )
-        share = described_share(count, self.kappa)[:, None]
-        k, own = self._class_features(S), means - self.center_
+        own = means - self.center_
         within = Within(Gram.of_compact(self.covariance_, len(self.center_)), len(self.center_))
-        own_rows = within.precision(self.shrinkage).apply(own)
-        # mean = (n m + kappa mu(s)) / (n + kappa), and the same times P
-        mixed = share * (k @ self.mean_mapping_) + (1 - share) * own
-        return self._score_means(mixed, share * (k @ self.mapping_) + (1 - share) * own_rows)
+        return self._mixed_rows(S, count, own, within.precision(self.shrinkage).apply(own))
+
+    def _mixed_rows(
+        self, S: FloatArray, count: FloatArray, own: FloatArray, own_rows: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of classes with samples: their number, their centered means, and these times P."""
+        share, describe = described_share(count, self.kappa)[:, None], self._described_by()
+        coef, intercept = np.empty_like(own_rows), np.empty(len(S))
+        for block in row_blocks(len(S)):
+            k, w = describe(S[block]), share[block]
+            # mean = (n m + kappa mu(s)) / (n + kappa), and the same times P
+            means = w * (k @ self.mean_mapping_) + (1 - w) * own[block]
+            rows = w * (k @ self.mapping_) + (1 - w) * own_rows[block]
+            coef[block], intercept[block] = self._score_means(means, rows)
+        return coef, intercept
 
     # ---- what counts in a row ----------------------------------------------------------------------------
 
@@ -279,15 +284,9 @@ class LDA(ClosedForm):
             return None
         features = self._described_by()
         seen = features(S).T if self.anchor else np.eye(len(S))  # similarities are features @ seen
-        K, identity = features(S) @ seen, np.eye(len(S))
+        inverse = np.linalg.pinv(features(S) @ seen + self.alpha * np.eye(len(S)), hermitian=True)
         weights = np.zeros((len(columns), len(self.classes_)))
-        inverse = np.linalg.pinv(K + self.alpha * identity, hermitian=True)
         weights[:, self.seen_] = features(self.prototypes_[columns]) @ seen @ inverse
-        own = self.seen_[columns]
-        if self.kappa < np.inf and own.any():  # without class c: e_c - inverse_c / inverse_cc
-            at = (np.cumsum(self.seen_) - 1)[columns[own]]
-            inverse = np.linalg.inv(K + max(self.alpha, least_alpha(K)) * identity)
-            weights[np.ix_(own, self.seen_)] = identity[at] - inverse[at] / inverse[at, at][:, None]
         share = self._described_shares()[columns]
         weights *= share[:, None]
         weights[np.arange(len(columns)), columns] += 1 - share
@@ -326,17 +325,9 @@ class Path:
         """Return A with ``mu(s) = k(s, S) A``, and A P."""
         return self._once(self._weights, self._kernel(model), model.alpha, model.shrinkage, most=1)
 
-    def own_means(self, model: LDA, count: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the means of the seen classes from description and samples, and these times P."""
-        kernel, rho = self._kernel(model), model.shrinkage
-        ridge = self._once(self._ridge, *kernel)
-        alpha = max(model.alpha, least_alpha(ridge.values))
-        share = described_share(count, model.kappa)[:, None]
-        _, AP = self._once(self._weights, kernel, alpha, rho, most=1)
-        # mean = (n m + kappa (m - r)) / (n + kappa) = m - kappa / (kappa + n) r
-        means = self.M - share * self._once(self._errors, kernel, alpha, most=1)
-        errors = ridge.leave_one_out(alpha, self._once(self._target_rows, rho), AP)
-        return means, self._once(self._mean_rows, rho) - share * errors
+    def mean_rows(self, rho: float) -> FloatArray:
+        """Return M P."""
+        return self._once(self._mean_rows, rho)
 
     def _kernel(self, model: LDA) -> tuple[str, float]:
         return model.kernel, model.bandwidth
@@ -348,10 +339,6 @@ class Path:
     def _ridge(self, kernel: str, bandwidth: float) -> KernelRidge:
         return KernelRidge.of(self.S, self.R, kernel, bandwidth)
 
-    def _errors(self, kernel: tuple[str, float], alpha: float) -> FloatArray:
-        ridge = self._once(self._ridge, *kernel)
-        return ridge.leave_one_out(alpha, self.R, ridge.weights(alpha))
-
     # rows times P, for every shrinkage
 
     def _precision(self, rho: float) -> Inverse:
@@ -359,9 +346,6 @@ class Path:
 
     def _mean_rows(self, rho: float) -> FloatArray:
         return self._once(self._precision, rho).apply(self.M)
-
-    def _target_rows(self, rho: float) -> FloatArray:
-        return self._once(self._mean_rows, rho)
 
     def _ridge_rows(self, rho: float, *kernel: Any) -> FloatArray:
         return self._once(self._precision, rho).apply(self._once(self._ridge, *kernel).targets)
@@ -388,9 +372,6 @@ class AnchoredPath(Path):
 
     def _kernel(self, model: LDA) -> tuple[str, float]:
         return "linear", 1.0
-
-    def _target_rows(self, rho: float) -> FloatArray:
-        return self._once(self._precision, rho).apply(self.R)
 
     def _whole(self, rho: float) -> FloatArray:
         """Return P, (features, features)."""
