@@ -69,7 +69,11 @@ def test_auto_compares_the_fast_methods(data):
     compared = {name: fitted.best_score_ for name, fitted in alone.items()}
     assert {name: card.compared[f"{name} l2"] for name in alone} == pytest.approx(compared, abs=0.01)
     assert type(model.estimator_) is find_method(card.method)
-    assert f"{card.method} l2" == max(card.compared, key=card.compared.get)
+    folds = [
+        [f[f"split{k}_test_score"][np.argmax(f["mean_test_score"])] for k in range(3)]
+        for f in (alone["lda"].cv_results_, model.cv_results_)
+    ]
+    assert card.method == "lda" or all(lda < other for lda, other in zip(*folds))
     assert {"linear-vs l2", "linear-sv l2", "eszsl l2", "sae l2", "lda l2"} == set(card.compared)
 
 
@@ -83,13 +87,12 @@ class Scored(GZSLClassifierCV):
         return [None] * len(self.estimator), []
 
 
-@pytest.mark.parametrize(("unanimous", "expected"), [(True, "aacc"), (False, "abbd")])
-def test_a_scaling_leads_if_every_fold_agrees_a_method_by_its_mean(unanimous, expected):
+def test_a_candidate_leads_if_every_fold_agrees():
     contest, leaders = Contest(None), []
     for name, scores in {"a": [1, 2, 3], "b": [4, 4, 2.9], "c": [2, 2.1, 4], "d": [2, 5, 9]}.items():
-        contest.enter(name, Scored(scores), unanimous=unanimous)
+        contest.enter(name, Scored(scores))
         leaders.append(contest.leader.name)
-    assert leaders == list(expected)
+    assert leaders == list("aacc")
     assert contest.compared["b"] == pytest.approx(10.9 / 3)
 
 

@@ -23,7 +23,7 @@ from unseen.selection.rehearsal import as_samples
 from unseen.selection.search import GZSLClassifierCV
 
 AUTO = "auto"
-PREFERRED = ("cosine", "lda-anchored", "lda")  # in this order; other methods follow
+PREFERRED = ("lda-anchored", "lda")  # in this order; other methods follow
 FAST = 40  # methods that cost more than this in the registry are not tried by default
 
 
@@ -47,8 +47,8 @@ def train(
     ----------
     data : ZeroShotDataset
     method : {"auto"}, name of a method, or ``module:Class``
-        ``"auto"`` takes the fast method with the highest mean H on the folds; of equals LDA, or cosine if
-        features and descriptions have the same width.
+        ``"auto"`` takes LDA (anchored, if features and descriptions have the same width), unless another
+        fast method has a higher H on every fold.
     normalize : {"auto", "l2", "sqrt", "standard", "none"}
         How features are scaled, see ``LDA``. ``"auto"`` scales samples to unit length, unless square roots
         (if no feature is negative) or standardized features have a higher H on every fold.
@@ -80,16 +80,19 @@ def train(
     # methods see the same folds; a single one would keep sums and rows that nobody else uses
     contest = Contest(as_samples(X, y, groups, workspace=Workspace() if len(candidates) > 1 else None))
 
-    def enter(candidate: Candidate, *, unanimous: bool = False) -> None:
+    def enter(candidate: Candidate) -> None:
         estimator = candidate.make(S, random_state)
         search = GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
-        contest.enter(str(candidate), search, unanimous=unanimous)
+        contest.enter(str(candidate), search)
 
-    for candidate in candidates:
-        enter(candidate)
+    # how the preferred method scales features best, then whether another method is better with that
+    first, *others = candidates
+    enter(first)
+    for scaling in other_scalings(first.method, X) if normalize == AUTO else ():
+        enter(Candidate(first.method, scaling))
+    for candidate in others:
+        enter(candidate.scaled_like(contest.leader.name))
     method = contest.leader.name.split()[0]
-    for scaling in other_scalings(method, X) if normalize == AUTO else ():
-        enter(Candidate(method, scaling), unanimous=True)
     model = contest.finish()
     model.held_out_.facts |= describe_data(data, len(y), method, contest.compared)
     _name_features(model, data.feature_names)
@@ -113,6 +116,12 @@ class Candidate:
 
     def __str__(self) -> str:
         return self.method if self.normalize is None else f"{self.method} {self.normalize}"
+
+    def scaled_like(self, other: str) -> Candidate:
+        """Return the method with the scaling of another candidate, unless it compares directions."""
+        if self.normalize is not None or describe_method(self.method).shared_space:
+            return self
+        return Candidate(self.method, other.partition(" ")[2] or None)
 
     def make(self, prototypes: Prototypes, seed: int) -> Any:
         """Return the unfitted method."""
