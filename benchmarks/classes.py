@@ -102,7 +102,13 @@ def _bench_lda(data: Any, small: bool) -> list[Row]:
 
 
 def _experiment(data: Any) -> Experiment:
-    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
+    asked = {
+        "source": "synthetic",
+        "features": "res101",
+        "split_dir": None,
+        "split_rule": "official",
+        "normalize": None,
+    }
     return Experiment(data, make_split(data), asked)
 
 

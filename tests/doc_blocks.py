@@ -1,11 +1,16 @@
 """Run the code of a documentation page the way a reader would: from top to bottom, in an empty folder.
 
 Python blocks share one namespace, blocks with ``>>>`` are doctests. Of shell blocks the lines that call
-``unseen`` are run. A block with a title is a file that the reader types in. Three comments steer it::
+``unseen`` are run. What a shell block shows below a command, and every block of text, is output of the
+command before it: it must consist of lines that the command prints, in their order. A block with a title is a
+file that the reader types in. Three comments steer it::
 
     <!-- not run: reason -->                  before a block
     <!-- needs: name=path/in/real/data -->    anywhere in a page that works on real data, perhaps several
     <!-- files: animals -->                   anywhere in a page that works on prepared files of doc_files
+
+``UNSEEN_WRITE_OUTPUT=1 pytest -m slow tests/project/test_docs.py -k PAGE`` writes new numbers into a page
+whose output is otherwise the same.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +33,7 @@ _FENCE = re.compile(
 )
 _NEEDS = re.compile(r"<!-- needs: (.+?) -->")
 _FILES = re.compile(r"<!-- files: (\w+) -->")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 SHELL = {"console", "bash", "sh", "shell"}
 
 
@@ -67,10 +73,59 @@ def commands(text: str) -> list[str]:
     return [line.removeprefix(prompt) for line in lines if line.startswith(f"{prompt}unseen ")]
 
 
+def sessions(text: str) -> Iterator[tuple[str, list[str]]]:
+    r"""Yield the calls of ``unseen`` in a shell block, each with the output that the block shows below it.
+
+    >>> list(sessions("$ unseen methods\nlda  linear\n$ unseen bench \\\n    digits\n"))
+    [('unseen methods', ['lda  linear']), ('unseen bench     digits', [])]
+    """
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE) if "$ " in text else commands(text):
+        first, *shown = part.replace("\\\n", "").splitlines() or [""]
+        if first.startswith("unseen "):
+            yield first, shown
+
+
+def same_line(shown: str, printed: str) -> bool:
+    """Say whether two lines have the same words and, up to one unit of the last decimal, the same numbers.
+
+    >>> same_line("gamma 4.82  (retention)", "gamma  4.83 (retention)"), same_line("gamma 4.8", "gamma 5.1")
+    (True, False)
+    """
+    pairs = zip(_NUMBER.findall(shown), _NUMBER.findall(printed))
+    return same_words(shown, printed) and all(abs(float(a) - float(b)) <= 1.01 * _unit(a) for a, b in pairs)
+
+
+def same_words(shown: str, printed: str) -> bool:
+    """Say whether two lines differ only in numbers and spaces."""
+    return _NUMBER.sub("#", shown).split() == _NUMBER.sub("#", printed).split()
+
+
+def _unit(number: str) -> float:
+    """Return the unit of the last decimal; a whole number is a count, which must agree exactly."""
+    digits, _, exponent = number.partition("e")
+    decimals = len(digits.partition(".")[2])
+    return 10.0 ** (int(exponent or 0) - decimals) if decimals or exponent else 0.0
+
+
+def find_lines(shown: list[str], printed: list[str], same: Callable[[str, str], bool]) -> list[str]:
+    """Return the printed lines that a page shows, in their order; ``...`` stands for any.
+
+    >>> find_lines(["a 1", "...", "c 3"], ["a 1", "b 2", "c 3"], same_line)
+    ['a 1', '...', 'c 3']
+    """
+    rest, found = iter(printed), []
+    for line in shown:
+        blank = line.strip() in ("", "...")
+        match = line if blank else next((other for other in rest if same(line, other)), None)
+        assert match is not None, "\n".join(["this line is not printed, or not here:", line, *printed])
+        found.append(match)
+    return found
+
+
 def run_page(path: Path, folder: Path, source: Path) -> None:
-    """Run all blocks of a page in ``folder``, which is the working directory."""
+    """Run all blocks of a page in ``folder``, which is the working directory, and check its output."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    page = path.read_text("utf-8")
+    page, printed = path.read_text("utf-8"), []
     for name in _FILES.findall(page):
         PREPARED[name](folder)
     for block in blocks(page):
@@ -80,10 +135,24 @@ def run_page(path: Path, folder: Path, source: Path) -> None:
         if block.title:
             _write_file(folder / block.title, block.text)
         elif block.language in SHELL:
-            for command in commands(block.text):
-                _run_command(command, folder, source, place)
+            for command, shown in sessions(block.text):
+                printed = _run_command(command, folder, source, place)
+                _check_output(path, shown, printed)
+        elif block.language == "text":
+            _check_output(path, block.text.splitlines(), printed)
         elif block.language in ("python", "pycon"):
             _run_python(block.text, namespace, place)
+
+
+def _check_output(path: Path, shown: list[str], printed: list[str]) -> None:
+    """Compare what a page shows with what was printed, or write new numbers into the page if asked to."""
+    if not os.environ.get("UNSEEN_WRITE_OUTPUT"):
+        find_lines(shown, printed, same_line)
+        return
+    page = path.read_text("utf-8")
+    for old, new in zip(shown, find_lines(shown, printed, same_words)):
+        page = page.replace(old, new)
+    path.write_text(page, encoding="utf-8")
 
 
 def _write_file(path: Path, text: str) -> None:
@@ -92,13 +161,15 @@ def _write_file(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _run_command(command: str, folder: Path, source: Path, place: str) -> None:
+def _run_command(command: str, folder: Path, source: Path, place: str) -> list[str]:
+    """Run a command and return the lines that it prints."""
     call = f'unseen() {{ "{sys.executable}" -m unseen "$@"; }}; {command}'
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(folder)])}
     done = subprocess.run(
         ["bash", "-c", call], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, f"{place}: {command}\n{done.stderr[-2000:]}"
+    return [*done.stdout.splitlines(), *done.stderr.splitlines()]
 
 
 def _run_python(text: str, namespace: dict[str, Any], place: str) -> None:
