@@ -10,12 +10,26 @@ import sys
 import pytest
 
 from conftest import ROOT, find_data
-from doc_blocks import SHELL, blocks, commands, needs, run_page
+from doc_blocks import SHELL, blocks, commands, find_lines, needs, run_page, same_line, same_words, sessions
 from unseen.methods import METHODS
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
+LONG = ("reproduce.md", "data.md")  # may have more than 1200 words
+QUESTIONS = {  # what a reader asks, and words of the page that answers
+    "My features are in a CSV": ("tutorials/own_data.md", "unseen fit samples.csv --label"),
+    "A new class has no examples": ("tutorials/own_data.md", "unseen add-class"),
+    "It predicts only old classes": ("troubleshooting.md", "**It predicts only old classes.**"),
+    "What does gamma mean?": ("glossary.md", "{ #gamma } The number subtracted"),
+    "Can I trust 0.7?": ("sure.md", "## Can I trust 0.7?"),
+    "Which method?": ("methods/index.md", "## Which one?"),
+    "How many classes do I need?": ("descriptions.md", "## How many classes and attributes are enough?"),
+    "How do I deploy it?": ("tutorials/own_data.md", "## Deploy it"),
+    "It says U006": ("checks.md", "{#u006}"),
+    "How does it compare with TF-VAEGAN?": ("how_good.md", "TF-VAEGAN"),
+    "How does it compare with CLIP?": ("tutorials/clip.md", "plain zero-shot"),
+}
 
 
 @pytest.mark.slow
@@ -55,6 +69,66 @@ def test_the_reader_of_blocks_understands_the_marks():
     assert needs("<!-- needs: a=b/c, d=../e -->") == {"a": "b/c", "d": "../e"}
     assert commands("$ unseen bench\nunseen output\n") == ["unseen bench"]
     assert commands("pip install unseen\nunseen report x\n") == ["unseen report x"]
+
+
+def test_the_reader_of_output_finds_what_is_stale():
+    assert list(sessions("$ unseen a\n1\n2\n$ ls\nx\n$ unseen b \\\n  c\n")) == [
+        ("unseen a", ["1", "2"]),
+        ("unseen b   c", []),
+    ]
+    assert list(sessions("unseen a\nunseen b\n")) == [("unseen a", []), ("unseen b", [])]
+    printed = ["gamma  4.82", "seen   13", "H      96.3 %"]
+    assert find_lines(["gamma 4.82", "...", "H 96.3 %"], printed, same_line) == [
+        printed[0],
+        "...",
+        printed[2],
+    ]
+    for stale in (["gamma 4.84"], ["seen 14"], ["unseen 13"], ["H 96.3 %", "gamma 4.82"]):
+        with pytest.raises(AssertionError, match=stale[-1]):
+            find_lines(stale, printed, same_line)
+    assert same_words("H 1.5 %", "H   -2 %") and not same_words("H 1", "U 1")
+
+
+def words(path):
+    return len(path.read_text("utf-8").split())
+
+
+def test_pages_are_short():
+    pages = [path for path in PAGES[1:] if "api" not in path.parts]
+    methods = [path for path in (DOCS / "methods").iterdir() if path.name != "index.md"]
+    assert words(ROOT / "README.md") <= 550
+    assert sum(map(words, pages)) <= 15_000
+    assert {path.name for path in pages if words(path) > 1200} <= {*LONG}
+    assert {path.name for path in methods if words(path) > 250} == set()
+    assert words(DOCS / "sure.md") <= 900
+
+
+def links(path):
+    """Return the pages of the site that a page links to."""
+    found = re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)", path.read_text("utf-8"))
+    return {(path.parent / target).resolve() for target in found}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_an_answer_is_two_clicks_away(question):
+    page, answer = QUESTIONS[question]
+    first = links(DOCS / "index.md")
+    assert DOCS / page in first.union(*map(links, first))
+    assert answer in (DOCS / page).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+def test_links_of_the_repository_lead_somewhere(name):
+    """Links between pages of the site, anchors included, are checked when it is built."""
+    path = ROOT / name
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8"))
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_figures_have_alternative_texts():
+    for path in PAGES:
+        texts = re.findall(r"!\[(.*?)\]\(", path.read_text("utf-8"), re.DOTALL)
+        assert all(len(text.split()) >= 4 for text in texts), path.name
 
 
 def test_every_page_is_in_the_navigation():
