@@ -241,8 +241,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         prototypes : DataFrame indexed by class label, mapping, or array of shape (n_new, n_attributes)
             Columns of a DataFrame are found by their names, in any order, if the model knows such names.
         classes : array-like of shape (n_new,), optional
-            Their labels. By default the index of the DataFrame; for an array the next integers, where
-            labels are integers.
+            Their labels. By default the index of the DataFrame; for an array the next integers, if
+            the labels are integers.
         X, y : array-like of shapes (n_samples, n_features) and (n_samples,), optional
             Samples of some or all of the new classes, and their labels; for ``LDA``, to which a description
             is worth ``kappa`` samples.

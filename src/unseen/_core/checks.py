@@ -172,7 +172,7 @@ def _chance(unseen: tuple[float, float, float], chance: float) -> Check:
     value, low, high = unseen
     message = (
         f"Unseen classes are expected at {value:.1f} % ({low:.1f} to {high:.1f}), "
-        f"which cannot be told from guessing ({chance:.1f} %)."
+        f"which cannot be distinguished from guessing ({chance:.1f} %)."
     )
     advice = "Use more seen classes, or features and descriptions that have more in common (see U004)."
     return Check.of("U010", message, advice)

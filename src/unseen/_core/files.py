@@ -115,7 +115,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         with tempfile.NamedTemporaryFile(prefix=f".{path.stem}-", dir=path.parent):
             pass
     except OSError as error:
-        raise UnseenError(f"Cannot write {path}: {error.strerror or error}. Name another place.") from error
+        raise UnseenError(f"Cannot write {path}: {error.strerror or error}. Choose another path.") from error
 
 
 def is_page(path: Path) -> bool:

@@ -134,7 +134,7 @@ def endpoint_of(hub: ModuleType) -> str:
 
 @contextmanager
 def hub_errors(hub: ModuleType, repo: str, revision: str | None) -> Iterator[None]:
-    """Turn what the hub answers into one line with what to do."""
+    """Turn an error of the hub into one line with what to do."""
     errors, page = hub.errors, f"{endpoint_of(hub)}/{repo}"
     try:
         yield
@@ -151,4 +151,4 @@ def hub_errors(hub: ModuleType, repo: str, revision: str | None) -> Iterator[Non
             "private model log in with `hf auth login` or set HF_TOKEN."
         ) from error
     except errors.HfHubHTTPError as error:
-        raise UnseenError(f"{page} answers with an error: {one_line(error)}") from error
+        raise UnseenError(f"{page} returned an error: {one_line(error)}") from error

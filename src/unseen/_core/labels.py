@@ -124,7 +124,7 @@ def _is_integer(text: str) -> bool:
 
 
 def shortened(names: Sequence[str], most: int) -> str:
-    """Return names for a message, at most so many of them.
+    """Return names for a message, at most this many.
 
     >>> shortened(["owl", "jay", "emu"], 2)
     'owl, jay, ... (3 in all)'
@@ -239,7 +239,7 @@ def prototype_rows(prototypes: Any) -> FloatArray:
 
 
 def _find_word(prototypes: Any, rows: Any) -> str:
-    """Return the message about the first cell that is not a number; nothing if rows are no table."""
+    """Return the message about the first cell that is not a number; nothing if rows are not a table."""
     try:
         table = np.asarray(rows, dtype=object)
     except ValueError:

@@ -91,7 +91,7 @@ class Rows:
 
 
 def as_rows(X: Any) -> Any:
-    """Return memory-mapped arrays and ``.npy`` files, one or several, as Rows; anything else as it is."""
+    """Return memory-mapped arrays and ``.npy`` files, one or several, as Rows; anything else unchanged."""
     if _is_file(X) and getattr(X, "ndim", 2) == 2:
         return Rows([X])
     if isinstance(X, (list, tuple)) and X and all(map(_is_file, X)):

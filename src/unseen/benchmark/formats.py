@@ -175,7 +175,7 @@ WRITERS: dict[str, Callable[[Iterable[PaperTable]], str]] = {
 
 
 def _headers(columns: Sequence[Column], between: str) -> list[str]:
-    """Return a header per column; if nothing was published, nobody needs to read "here"."""
+    """Return a header per column; without published numbers, "here" is left out."""
     if all(column.source == "here" for column in columns):
         return [column.quantity for column in columns]
     return [f"{column.quantity}{between}{column.source}" for column in columns]

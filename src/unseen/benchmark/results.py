@@ -145,7 +145,7 @@ class AttributeErrors(TypedDict):
 
 
 class StoredBins(TypedDict):
-    """Answers in 15 equal bins of their probability; 0 in an empty bin. Probabilities go from 0 to 1."""
+    """Predictions in 15 equal bins of their probability; 0 in an empty bin. Probabilities go from 0 to 1."""
 
     samples: list[int]
     confidence: list[float]  # mean probability of the predictions

@@ -89,7 +89,7 @@ def run_bench(
     cluster: str | None = None,
     cluster_timeout: float = 60.0,
 ) -> Tally:
-    """Do every task that the store does not have, and store each result as soon as it is there.
+    """Do every task that the store does not have, and store each result as soon as it is ready.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def workspace_of(experiment: str) -> Workspace:
 
 
 def attempt(run: Run, experiment: Experiment, threads: int) -> Outcome:
-    """Do one run with so many threads; an exception of the method becomes part of the outcome."""
+    """Do one run with this many threads; an exception of the method becomes part of the outcome."""
     try:
         # Runs are parallel, here or on a cluster; the folds within a run are not.
         with (

@@ -70,7 +70,7 @@ class Goal:
             if bound is not None and got < bound - ROUNDING:
                 raise UnseenError(
                     f"No gamma gives min_{kind}={bound:g}: the highest accuracy on {kind} samples is "
-                    f"{got:.1f} %. Ask for less."
+                    f"{got:.1f} %. Lower the threshold."
                 )
         return point
 

@@ -55,7 +55,7 @@ class ScoreMaxima:
     def from_parts(cls, seen_scores: FloatArray, unseen_scores: FloatArray, seen: BoolArray) -> Self:
         """Reduce the scores of the seen classes and those of the others, each in the order of ``seen``.
 
-        Two arrays without gaps are searched as they are, whereas columns of one array have to be copied.
+        Two arrays without gaps are searched in place, whereas columns of one array have to be copied.
         """
         best_seen, argmax_seen = _best_columns(seen_scores, np.flatnonzero(seen))
         best_unseen, argmax_unseen = _best_columns(unseen_scores, np.flatnonzero(~seen))

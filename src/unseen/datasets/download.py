@@ -211,7 +211,7 @@ class _Resuming:
                 self._download(requests, url)
                 break
             except requests.HTTPError as error:
-                raise _Broken(f"{url} answers with {one_line(error)}.") from error
+                raise _Broken(f"{url} returned {one_line(error)}.") from error
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 if attempt == ATTEMPTS - 1 or isinstance(error, ValueError):  # such as a URL without http:
                     raise _Broken(self._advice(url, error)) from error

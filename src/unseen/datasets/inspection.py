@@ -213,7 +213,7 @@ def class_variance(X: FloatArray, y: IndexArray) -> Variance:
 def split_statistics(split: GZSLSplit) -> list[FoldStatistics]:
     """Return the paper's table: samples and classes of every part, one row per validation fold.
 
-    An assignment file is counted as it is, although folds exclude the samples of the final seen test set.
+    An assignment file is counted as given, although folds exclude the samples of the final seen test set.
     """
     assignments = split.given or [_assignment(split, fold) for fold in split.folds]
     return [

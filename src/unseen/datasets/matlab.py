@@ -83,5 +83,5 @@ def _content(item: Any) -> NDArray[Any]:
 
 
 def _unwrapped(value: NDArray[Any]) -> NDArray[Any]:
-    """Return text as a flat array of str, numbers as they are."""
+    """Return text as a flat array of str, numbers unchanged."""
     return np.char.strip(value.ravel()) if value.dtype.kind == "U" else value

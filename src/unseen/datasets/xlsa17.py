@@ -89,7 +89,7 @@ def _read_features(path: Path) -> dict[str, NDArray[Any]]:
 def _from_one(values: NDArray[Any]) -> IndexArray:
     """Return indices or labels that MATLAB counts from 1, counted from 0."""
     if values.dtype.kind not in "iuf":
-        raise UnseenError(f"IndexArray and labels are of type {values.dtype}, expected numbers from 1.")
+        raise UnseenError(f"Indices and labels are of type {values.dtype}, expected numbers from 1.")
     return values.ravel().astype(np.intp) - 1
 
 

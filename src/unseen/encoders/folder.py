@@ -52,12 +52,12 @@ def list_image_folder(
     pieces = Pieces(Path(folder).resolve().name, content, (), labels=str(folder))
     data = assemble(pieces, prototypes, unseen_classes)
     needed = [
-        "There are no features yet: --backbone REF makes them of the images (unseen fit, extract)."
+        "There are no features yet: --backbone REF extracts them from the images (unseen fit, extract)."
         if images.y is not None
         else f"{folder} has no class folders: put the images of each class into one of its own."
     ]
     if prototypes is None:
-        needed.append("There are no class descriptions: --encoder REF makes them of the class names.")
+        needed.append("There are no class descriptions: --encoder REF makes them from the class names.")
     return replace(data, missing=tuple(needed))
 
 

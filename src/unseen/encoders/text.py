@@ -103,7 +103,7 @@ class CallableTextEncoder:
 class TextEncoder:
     """A text encoder in ONNX format: a callable from a list of texts to their embeddings.
 
-    A model that takes strings gets the texts as they are. A model that takes token numbers needs the
+    A model that takes strings gets the texts unchanged. A model that takes token numbers needs the
     ``tokenizer.json`` that its authors publish with it. Padding and truncation are those of the tokenizer;
     if it says nothing, texts are cut at the length that the model takes, and are batched by length so
     that they need no padding. An embedding does not depend on the texts beside it.

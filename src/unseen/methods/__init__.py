@@ -74,7 +74,7 @@ _OTHER_COLORS = ("#8a6f3c", "#3f8f8f", "#c2577a")
 
 
 def method_name(name: str) -> str:
-    """Return the registered name of a method, given in any case; any other name as it is.
+    """Return the registered name of a method, given in any case; any other name unchanged.
 
     >>> method_name("ESZSL")
     'eszsl'

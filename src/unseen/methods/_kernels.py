@@ -12,7 +12,7 @@ from unseen._core.blocks import FloatArray, row_blocks
 from unseen._core.scaling import squared_lengths
 from unseen.methods._moments import Spectrum
 
-LANDMARKS = 2048  # seen classes whose kernel matrix is used as it is; of more classes, so many are landmarks
+LANDMARKS = 2048  # seen classes whose kernel matrix is used in full; of more classes, this many are landmarks
 _PAIRS = 2**22  # distances that are computed one by one, which is slower and more exact
 
 

@@ -103,7 +103,8 @@ def _login_error(answered: type[Exception], page: str) -> Iterator[None]:
         if status not in (401, 403):
             raise
         raise UnseenError(
-            f"You may not write to {page}. Log in with `hf auth login`, or set HF_TOKEN to a token that may."
+            f"You have no write access to {page}. Log in with `hf auth login`, or set HF_TOKEN to a token "
+            "that has it."
         ) from error
 
 

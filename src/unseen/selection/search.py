@@ -96,7 +96,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
     gamma : {"retention", "paper"} or float, default="retention"
         ``"retention"`` finds in twelve rehearsals which share of right predictions for seen samples the best
         trade-off keeps, and takes the gamma that keeps this share on held-out samples among all present
-        classes. ``"paper"`` takes the gamma of the folds. A number is used as it is. Without any unseen class
+        classes. ``"paper"`` takes the gamma of the folds. A number is used as given. Without any unseen class
         the retention rule falls back to the paper's, with a warning.
     min_seen, min_unseen, unseen_share : float, optional
         What gamma is chosen for instead of the harmonic mean, in percent: the best accuracy on unseen
