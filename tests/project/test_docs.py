@@ -171,10 +171,14 @@ def test_every_promise_names_a_test_that_exists():
 
 
 def test_the_rooms_are_drawn():
-    """Every folder and file of the package has its line in the tree of CONTRIBUTING.md."""
+    """Every folder and file of the package has its place in CONTRIBUTING.md and on the page of the rooms."""
     drawn = set(
         re.findall(r"^  (\w+(?:\.py|/))  ", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
     )
     found = [path for path in (ROOT / "src" / "unseen").iterdir() if not path.name.startswith("__")]
     rooms = {f"{path.name}/" if path.is_dir() else path.name for path in found if path.suffix in ("", ".py")}
     assert drawn == rooms
+    page = (DOCS / "architecture.md").read_text("utf-8").split("```")[1]
+    assert {*re.findall(r"(?:^| {3,})(\w+) {3,}", page, re.MULTILINE)} == {
+        name.removesuffix("/").removesuffix(".py") for name in rooms
+    }
