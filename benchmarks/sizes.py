@@ -25,10 +25,7 @@ SIZES = (
     (50_000, 512, 1000, 312),
 )
 TASKS = ("fit", "search", "predict", "bench", "logistic")
-HEADINGS = (
-    *("samples x features x classes", "one fit", "with selection"),
-    *("predict", "bench", "memory", "LogisticRegression"),
-)
+HEADINGS = ("N x D x C", "fit", "with selection", "predict", "bench", "memory", "logistic")
 
 
 class Cost(NamedTuple):
@@ -79,7 +76,7 @@ def line(size: tuple[int, int, int, int]) -> str:
         print(task, size, found[task], file=sys.stderr, flush=True)
     cells = [in_words(found[task].seconds) for task in TASKS]
     memory = f"{found['search'].megabytes:.0f} MB"
-    numbers = " x ".join(f"{n:,}".replace(",", " ") for n in size[:3])
+    numbers = " x ".join(f"{n:,}".replace(",", " ") if n >= 10_000 else str(n) for n in size[:3])
     return f"| {numbers} | {' | '.join(cells[:4])} | {memory} | {cells[4]} |"
 
 

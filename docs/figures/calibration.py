@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from unseen import SeenUnseenCurve
+from unseen._core.colors import HARMONIC, SEEN, UNSEEN
 from unseen.calibration.curve import ScoreMaxima
 
 plt.rcParams["svg.hashsalt"] = "calibration"  # the same file every time
@@ -24,28 +25,27 @@ curve = SeenUnseenCurve.from_maxima(maxima, y, seen)
 own_right = np.where(seen[y], maxima.argmax_seen, maxima.argmax_unseen) == y
 
 figure, (flips, steps, trade) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
-for name, level, mine in (("seen samples", 1, seen[y]), ("unseen samples", 0, ~seen[y])):
-    for right, face in ((True, f"C{level}"), (False, "none")):
+rows = (("seen samples", 1, seen[y], SEEN), ("unseen samples", 0, ~seen[y], UNSEEN))
+for name, level, mine, color in rows:
+    for right, face in ((True, color), (False, "none")):
         chosen = mine & (own_right == right)
-        flips.scatter(
-            maxima.flips[chosen], np.full(chosen.sum(), level), 45, facecolor=face, edgecolor=f"C{level}"
-        )
-    flips.text(-1.5, level + 0.15, name, color=f"C{level}")
+        flips.scatter(maxima.flips[chosen], np.full(chosen.sum(), level), 45, facecolor=face, edgecolor=color)
+    flips.text(-1.5, level + 0.15, name, color=color)
 flips.set(xlabel="d = best seen score - best unseen score", yticks=[], ylim=(-0.6, 1.6), xlim=(-1.6, 3.4))
-flips.set_title("each sample flips once, where gamma passes d", fontsize=10)
+flips.set_title("each sample flips once, when gamma passes d", fontsize=10)
 
 ends = np.concatenate([[-1.6], curve.breakpoints, [3.4]])
 for name, values, color in (
-    ("unseen", curve.unseen_curve, "C0"),
-    ("seen", curve.seen_curve, "C1"),
-    ("H", curve.h_curve, "C2"),
+    ("unseen", curve.unseen_curve, UNSEEN),
+    ("seen", curve.seen_curve, SEEN),
+    ("H", curve.h_curve, HARMONIC),
 ):
     steps.stairs(values, ends, label=name, color=color, linewidth=1.6, baseline=None)
 steps.set(xlabel="gamma", ylabel="accuracy (%)", xlim=(-1.6, 3.4))
 steps.set_title("so the accuracies are steps", fontsize=10)
 steps.legend()
 for ax in (flips, steps):
-    ax.axvspan(*curve.interval, color="C2", alpha=0.25, linewidth=0)
+    ax.axvspan(*curve.interval, color=HARMONIC, alpha=0.25, linewidth=0)
 
 curve.plot(trade)
 trade.set_title("and every trade-off is on one curve", fontsize=10)
