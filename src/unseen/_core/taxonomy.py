@@ -17,7 +17,7 @@ from unseen._core.csv_files import read_csv
 from unseen._core.labels import UNKNOWN, class_labels, is_labeled, is_missing
 from unseen.errors import UnseenError, did_you_mean
 
-CONFIDENCE = 0.8  # of an answer, by default
+CONFIDENCE = 0.8  # of a prediction, by default
 PAIRS = ("child", "parent")  # the columns of a table of pairs
 ROUNDING = 1e-9  # a sum of probabilities may be this much below 1
 

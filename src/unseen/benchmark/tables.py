@@ -110,7 +110,7 @@ def paper_tables(summary: Summary) -> list[PaperTable]:
     """Return the paper's three tables for one experiment, with published columns if they exist."""
     methods, place = summary["methods"], summary["experiment"]["published"]
     published, chance = _published(place), chance_levels(summary["experiment"])
-    ten_crops = published if place and place["crops"] == 10 else {}  # as in the paper's PaperTable 3
+    ten_crops = published if place and place["crops"] == 10 else {}  # as in the paper's Table 3
     zsl = _compare(
         "accuracy", methods, published, ("zsl", "per-class"), _zsl_quantity("per-class"), chance=chance["zsl"]
     )
@@ -223,7 +223,7 @@ def _explain_chance(experiment: Description) -> str:
 def _both_averagings(
     methods: Methods, published: Published, chance: Mapping[str, Chance]
 ) -> Iterator[Column]:
-    """Yield the columns of the paper's PaperTable 3: both averagings, the two accuracies behind H, AUSUC."""
+    """Yield the columns of the paper's Table 3: both averagings, the two accuracies behind H, AUSUC."""
     last = STEPS[-1]
     letters: tuple[Letter, ...] = ("U", "S")
     for averaging in AVERAGINGS:

@@ -32,7 +32,7 @@ def verify(
     seed: int | None = None,
     read_prototypes: ReadPrototypes = read_tables,
 ) -> Iterator[VerifiedRun]:
-    """VerifiedRun the whole store, then compute a random sample of its runs again and yield what differs.
+    """Check the whole store, then compute a random sample of its runs again and yield what differs.
 
     Only runs of ``methods`` are repeated, by default those of registered methods: a method of the form
     module:Class is code, and a store from elsewhere must not choose which code runs here.

@@ -27,7 +27,7 @@ LOOK = 0.01  # gap in these directions at which a model first sees all features
 
 
 def few_directions_pay(shape: tuple[int, ...], n_columns: int) -> bool:
-    """Return whether models of so many columns, classes of all alphas, save more than the directions cost."""
+    """Return whether models of this many columns (classes of all alphas) save more than directions cost."""
     return min(shape) >= 4 * DIRECTIONS and 3 * n_columns >= 2 * DIRECTIONS
 
 
