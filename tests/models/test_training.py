@@ -87,12 +87,13 @@ class Scored(GZSLClassifierCV):
         return [None] * len(self.estimator), []
 
 
-def test_a_candidate_leads_if_every_fold_agrees():
+@pytest.mark.parametrize(("unanimous", "expected"), [(True, "aacc"), (False, "abbd")])
+def test_a_candidate_leads_if_every_fold_agrees_or_by_its_mean(unanimous, expected):
     contest, leaders = Contest(None), []
     for name, scores in {"a": [1, 2, 3], "b": [4, 4, 2.9], "c": [2, 2.1, 4], "d": [2, 5, 9]}.items():
-        contest.enter(name, Scored(scores))
+        contest.enter(name, Scored(scores), unanimous=unanimous)
         leaders.append(contest.leader.name)
-    assert leaders == list("aacc")
+    assert leaders == list(expected)
     assert contest.compared["b"] == pytest.approx(10.9 / 3)
 
 

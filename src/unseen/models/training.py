@@ -23,7 +23,7 @@ from unseen.selection.rehearsal import as_samples
 from unseen.selection.search import GZSLClassifierCV
 
 AUTO = "auto"
-PREFERRED = ("lda-anchored", "lda")  # in this order; other methods follow
+PREFERRED = ("cosine", "lda-anchored", "lda")  # in this order; other methods follow
 FAST = 40  # methods that cost more than this in the registry are not tried by default
 
 
@@ -47,8 +47,8 @@ def train(
     ----------
     data : ZeroShotDataset
     method : {"auto"}, name of a method, or ``module:Class``
-        ``"auto"`` takes LDA (anchored, if features and descriptions have the same width), unless another
-        fast method has a higher H on every fold.
+        ``"auto"`` takes LDA, unless another fast method has a higher H on every fold. If features and
+        descriptions have the same width, it starts with cosine or anchored LDA, by their mean H.
     normalize : {"auto", "l2", "sqrt", "standard", "none"}
         How features are scaled, see ``LDA``. ``"auto"`` scales samples to unit length, unless square roots
         (if no feature is negative) or standardized features have a higher H on every fold.
@@ -83,7 +83,8 @@ def train(
     def enter(candidate: Candidate) -> None:
         estimator = candidate.make(S, random_state)
         search = GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
-        contest.enter(str(candidate), search)
+        shared_space = describe_method(candidate.method).shared_space
+        contest.enter(str(candidate), search, unanimous=not shared_space)
 
     # how the preferred method scales features best, then whether another method is better with that
     first, *others = candidates
