@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 
 class UnseenError(ValueError):
@@ -48,6 +50,14 @@ def need_extra(packages: str | Sequence[str], extra: str, purpose: str) -> Unsee
         f"{purpose} needs the {what} {' and '.join(names)}. "
         f"Install {them} with: pip install {_requirement(names, extra)}"
     )
+
+
+def import_extra(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
+    """Return a module of an optional package; if it is not installed, the error says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise need_extra(package or module.partition(".")[0], extra, purpose) from error
 
 
 def _requirement(names: Sequence[str], extra: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from unseen.errors import need_extra
+from unseen.errors import import_extra
 
 
 class Display:
@@ -15,7 +15,10 @@ class Display:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw with matplotlib into ``ax``, by default into a new figure."""
-        self.ax_ = subplots()[1] if ax is None else ax
+        if ax is None:
+            plt = import_extra("matplotlib.pyplot", "report", "Drawing a figure")
+            _, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
+        self.ax_ = ax
         self.figure_ = self.ax_.figure
         self._draw()
         return self
@@ -24,17 +27,5 @@ class Display:
         raise NotImplementedError
 
 
-def subplots() -> tuple[Any, Any]:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise need_extra("matplotlib", "report", "Drawing a figure") from error
-    return plt.subplots(figsize=(5.5, 5), layout="constrained")
-
-
 def data_frame(columns: dict[str, Any]) -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise need_extra("pandas", "pandas", "A table as a DataFrame") from error
-    return pd.DataFrame(columns)
+    return import_extra("pandas", "pandas", "A table as a DataFrame").DataFrame(columns)

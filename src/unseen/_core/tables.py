@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BLOCK
 from unseen._core.csv_files import iterate_csv
 from unseen._core.npz import text_array
-from unseen.errors import UnseenError, need_extra, one_line
+from unseen.errors import UnseenError, import_extra, one_line
 
 TABLES = (".csv", ".parquet")
 INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls a row index without a name
@@ -184,10 +184,7 @@ def _named(path: Path, header: Sequence[str], columns: dict[int, Column]) -> lis
 
 
 def _read_parquet(path: Path) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise need_extra("pyarrow", "pandas", "Reading Parquet") from error
+    parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
     try:
         table = parquet.read_table(path)
         found = {name: _plain(column) for name, column in zip(table.column_names, table.columns)}

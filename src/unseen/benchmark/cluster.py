@@ -13,7 +13,7 @@ from typing import Any
 from unseen import __version__
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.store import Run
-from unseen.errors import UnseenError, need_extra
+from unseen.errors import UnseenError, import_extra
 
 TIMEOUT = 60.0  # seconds that a bench waits for a worker before it gives up
 _CONNECT = 10.0  # seconds for the scheduler to answer
@@ -165,11 +165,7 @@ def _is_closed(error: Exception) -> bool:
 
 
 def _connect(address: str, timeout: float) -> Any:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise need_extra("distributed", "dask", "--cluster") from error
-    base: Any = Client  # distributed has no types
+    base: Any = import_extra("distributed", "dask", "--cluster").Client
 
     class ClosingClient(base):  # type: ignore[misc]
         """A client that closes itself if it cannot start.

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from unseen._core.files import atomic_path
 from unseen._core.progress import progress
-from unseen.errors import UnseenError, did_you_mean, need_extra, one_line
+from unseen.errors import UnseenError, did_you_mean, import_extra, one_line
 
 ARCHIVE = "xlsa17"  # one folder per data set; its authors publish no checksum
 URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
@@ -281,9 +281,5 @@ def _check_space(folder: Path, needed: int) -> None:
 
 
 def _load_pooch() -> ModuleType:
-    try:
-        import pooch
-    except ImportError:
-        raise need_extra("pooch", "download", "Downloading data") from None
-    module: ModuleType = pooch
+    module: ModuleType = import_extra("pooch", "download", "Downloading data")
     return module

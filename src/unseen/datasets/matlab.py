@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unseen._core.npz import MOST_COMPRESSION, check_fits
 from unseen.datasets.mat5 import decode, read_mat5
-from unseen.errors import UnseenError, need_extra, one_line
+from unseen.errors import UnseenError, import_extra, one_line
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HDF5_OFFSET = 512  # MATLAB puts a text of its own in front of the HDF5 part
@@ -49,10 +49,7 @@ def _unreadable(path: Path, error: Exception) -> UnseenError:
 
 
 def _read_hdf5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    try:
-        import h5py
-    except ImportError as error:
-        raise need_extra("h5py", "hdf5", f"{path}, a MATLAB v7.3 file,") from error
+    h5py = import_extra("h5py", "hdf5", f"{path}, a MATLAB v7.3 file,")
     with h5py.File(path, "r") as file:
         return {name: _read_hdf5_array(file, _own(h5py, file, name)) for name in names if name in file}
 

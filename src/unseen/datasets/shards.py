@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unseen._core.blocks import BLOCK
 from unseen._core.npz import map_npy
 from unseen._core.rows import Rows, release_pages
-from unseen.errors import UnseenError, need_extra, one_line
+from unseen.errors import UnseenError, import_extra, one_line
 
 
 def find_shards(pattern: str, folder: Path) -> list[Path]:
@@ -47,12 +47,11 @@ def _map_parquet(path: Path) -> NDArray[Any]:
 
     A row of a Parquet file cannot be read alone, so the file is converted once, in blocks of rows.
     """
+    parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
+    from pyarrow import ArrowException
+
     try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise need_extra("pyarrow", "pandas", "Reading Parquet") from error
-    try:
-        with pyarrow.parquet.ParquetFile(path) as table, tempfile.TemporaryFile() as file:
+        with parquet.ParquetFile(path) as table, tempfile.TemporaryFile() as file:
             schema, shape = table.schema_arrow, (table.metadata.num_rows, table.metadata.num_columns)
             dtype = np.result_type(np.float32, *(_number_type(path, field) for field in schema))
             X = np.memmap(file, dtype=dtype, mode="w+", shape=shape)
@@ -63,7 +62,7 @@ def _map_parquet(path: Path) -> NDArray[Any]:
                 start += len(batch)
                 release_pages(X)
             return X
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except (ArrowException, OSError, ValueError) as error:
         raise UnseenError(f"Cannot read {path} ({one_line(error)}). Write the shard again.") from error
 
 

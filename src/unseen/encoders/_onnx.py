@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen._core.blocks import FloatArray
-from unseen.errors import UnseenError, did_you_mean, need_extra, one_line
+from unseen.errors import UnseenError, did_you_mean, import_extra, one_line
 
 Tensor = NDArray[np.generic]
 
@@ -35,10 +35,7 @@ class Session(Protocol):
 
 def open_session(file: Path, provider: str = "cpu", threads: int | None = None) -> Session:
     """Return an ONNX Runtime session for a model file."""
-    try:
-        import onnxruntime
-    except ImportError:
-        raise need_extra("onnxruntime", "images", "Running an ONNX model") from None
+    onnxruntime = import_extra("onnxruntime", "images", "Running an ONNX model")
     if not file.is_file():
         raise UnseenError(f"There is no file {str(file)!r}. Give the path of a model in ONNX format.")
     options = onnxruntime.SessionOptions()

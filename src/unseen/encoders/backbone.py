@@ -88,14 +88,9 @@ def reopen_backbone(card: Mapping[str, object], *, threads: int | None = None) -
         Threads of ONNX Runtime.
     """
     reference = _stored_reference(card)
-    network = Backbone(
-        reference,
-        variant=_stored_text(card, "variant"),
-        input=_stored_text(card, "input"),
-        output=_stored_text(card, "output"),
-        layout=_stored_text(card, "layout"),
-        threads=threads,
-    )
+    stored = {name: card.get(name) for name in ("variant", "input", "output", "layout")}
+    options: dict[str, Any] = {name: value for name, value in stored.items() if isinstance(value, str)}
+    network = Backbone(reference, **options, threads=threads)
     check_same_encoder(network.describe(), card, reference)
     use_stored_preprocessing(network, card)
     return network
@@ -119,11 +114,6 @@ def _stored_reference(card: Mapping[str, object]) -> str:
             "--backbone, or features instead of images."
         )
     return name
-
-
-def _stored_text(card: Mapping[str, object], name: str) -> str | None:
-    value = card.get(name)
-    return value if isinstance(value, str) else None
 
 
 class Backbone:

@@ -34,49 +34,20 @@ from unseen.encoders.preprocessing import Floats, Preprocessing
 from unseen.encoders.references import Reference
 from unseen.errors import UnseenError, one_line
 
+BATCH = 16  # crops that go through the backbone together
+
 # ---- images through the backbone -------------------------------------------------------------------
 
 
-@dataclass
-class _Batches:
-    """The batch size: doubles while that makes the backbone faster, halves when memory runs out."""
-
-    backbone: Callable[[Floats], Floats]
-    size: int = 8
-    largest: int = 128
-    speed: float = 0.0
-    settled: bool = False
-    memory: Floats | None = None
-
-    def gather(self, arrays: Sequence[Floats]) -> Floats:
-        """Return the arrays stacked; the next batch reuses the memory, since new pages are slow."""
-        n = sum(map(len, arrays))
-        if self.memory is None or len(self.memory) < n or self.memory.shape[1:] != arrays[0].shape[1:]:
-            self.memory = np.empty((n, *arrays[0].shape[1:]), np.float32)
-        return np.concatenate(arrays, out=self.memory[:n])
-
-    def run(self, pixels: Floats) -> Floats:
-        start = time.perf_counter()
-        rows = self._halving(pixels)
-        if not self.settled and len(pixels) >= self.size:
-            self._learn(len(pixels) / (time.perf_counter() - start))
-        return rows
-
-    def _learn(self, speed: float) -> None:
-        if speed > 1.1 * self.speed and 2 * self.size <= self.largest:
-            self.speed, self.size = speed, 2 * self.size
-        else:
-            self.size, self.settled = max(1, self.size // 2), True
-
-    def _halving(self, pixels: Floats) -> Floats:
-        try:
-            return self.backbone(pixels)
-        except MemoryError as error:
-            if len(pixels) == 1:
-                raise UnseenError("There is not enough memory for a single image.") from error
-        half = len(pixels) // 2
-        self.size, self.settled = half, True
-        return np.concatenate([self._halving(pixels[:half]), self._halving(pixels[half:])])
+def _run_backbone(backbone: Callable[[Floats], Floats], pixels: Floats) -> Floats:
+    """Return the features of crops, those of one half after the other if memory runs out."""
+    try:
+        return backbone(pixels)
+    except MemoryError as error:
+        if len(pixels) == 1:
+            raise UnseenError("There is not enough memory for a single image.") from error
+    half = len(pixels) // 2
+    return np.concatenate([_run_backbone(backbone, part) for part in (pixels[:half], pixels[half:])])
 
 
 def stream_features(
@@ -91,33 +62,31 @@ def stream_features(
 
     An image that cannot be read goes to ``on_error(position, error)``, which may raise.
     """
-    batches = _Batches(backbone)
     ready: list[tuple[int, Floats]] = []
-    for position, crops in _decode_ahead(files, preprocessing, threads, lambda: 2 * batches.size):
+    for position, crops in _decode_ahead(files, preprocessing, threads):
         if isinstance(crops, Exception):
             on_error(position, crops)
             continue
         ready.append((position, crops))
-        if len(ready) * preprocessing.crops >= batches.size:
-            yield _mean_over_crops(ready, batches)
+        if len(ready) * preprocessing.crops >= BATCH:
+            yield _mean_over_crops(ready, backbone)
             ready = []
     if ready:
-        yield _mean_over_crops(ready, batches)
+        yield _mean_over_crops(ready, backbone)
 
 
-def _mean_over_crops(ready: Sequence[tuple[int, Floats]], batches: _Batches) -> tuple[list[int], Floats]:
+def _mean_over_crops(
+    ready: Sequence[tuple[int, Floats]], backbone: Callable[[Floats], Floats]
+) -> tuple[list[int], Floats]:
     positions, crops = zip(*ready)
-    rows = batches.run(batches.gather(crops))  # (images * crops, width)
+    rows = _run_backbone(backbone, np.concatenate(crops))  # (images * crops, width)
     return list(positions), rows.reshape(len(ready), -1, rows.shape[1]).mean(axis=1)
 
 
 def _decode_ahead(
-    files: Iterable[str | os.PathLike[str]],
-    preprocessing: Preprocessing,
-    threads: int | None,
-    ahead: Callable[[], int],
+    files: Iterable[str | os.PathLike[str]], preprocessing: Preprocessing, threads: int | None
 ) -> Iterator[tuple[int, Floats | Exception]]:
-    """Yield (position, crops or the error) in order; about ``ahead()`` decoded arrays wait."""
+    """Yield (position, crops or the error) in order; about two batches of decoded arrays wait."""
     from joblib import cpu_count
 
     waiting: deque[tuple[int, Future[Floats]]] = deque()
@@ -126,7 +95,7 @@ def _decode_ahead(
         try:
             for position, file in enumerate(files):
                 waiting.append((position, pool.submit(preprocessing, file)))
-                while len(waiting) * preprocessing.crops > ahead() and len(waiting) > 1:
+                while len(waiting) * preprocessing.crops > 2 * BATCH and len(waiting) > 1:
                     yield _outcome(*waiting.popleft())
             while waiting:
                 yield _outcome(*waiting.popleft())

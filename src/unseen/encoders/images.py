@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import numpy as np
 
 from unseen._core.blocks import IndexArray
 from unseen._core.npz import text_array
-from unseen.errors import UnseenError, need_extra
+from unseen.errors import UnseenError, import_extra
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -158,9 +159,5 @@ def reject_bombs() -> Iterator[None]:
 
 def load_pillow() -> ModuleType:
     """Return the package PIL with the modules in use."""
-    try:
-        import PIL.Image
-        import PIL.ImageOps
-    except ImportError:
-        raise need_extra("pillow", "images", "Reading images") from None
-    return PIL
+    import_extra("PIL.ImageOps", "images", "Reading images", "pillow")  # which imports PIL.Image
+    return sys.modules["PIL"]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from unseen._core.files import file_sha256
-from unseen._core.hub import HUB_PREFIX
+from unseen._core.hub import HUB_PREFIX, fetch_files
 from unseen.datasets.features import EncoderCard
 from unseen.errors import UnseenError, did_you_mean, one_line
 
@@ -97,13 +97,12 @@ def find_model(reference: Reference, modality: Modality, variant: str | None = N
     """
     text = os.fspath(reference)
     if text.startswith(HUB_PREFIX):
-        from unseen.encoders.hub import fetch_model
-
-        return fetch_model(text, modality, variant)
+        return _fetch_model(text, modality, variant)
     path = Path(reference)
     if not path.is_dir():
         return _bare_file(path, variant)
-    names = [file.relative_to(path).as_posix() for file in _onnx_files(path)]
+    files = sorted(file for place in FOLDERS for file in (path / place).glob("*.onnx"))
+    names = [file.relative_to(path).as_posix() for file in files]
     return ModelFiles(text, path / choose_onnx(names, modality, variant, text), path, variant=variant)
 
 
@@ -122,8 +121,18 @@ def _bare_file(path: Path, variant: str | None) -> ModelFiles:
     return ModelFiles(str(path), path, folder)
 
 
-def _onnx_files(folder: Path) -> Iterable[Path]:
-    return sorted(file for place in FOLDERS for file in (folder / place).glob("*.onnx"))
+def _fetch_model(reference: str, modality: Modality, variant: str | None) -> ModelFiles:
+    """Return the files of ``hf:owner/name[@revision]``, downloaded unless they are in the cache."""
+
+    def choose(names: Sequence[str]) -> list[str]:
+        model = choose_onnx(names, modality, variant, reference)
+        # optimum writes model.onnx_data, model.onnx_data_1, ...; PyTorch writes model.onnx.data
+        weights = re.compile(re.escape(model) + r"(_data(_\d+)?|\.data)")
+        beside = [name for name in COMPANIONS[modality] if name in names]
+        return [model, *filter(weights.fullmatch, names), *beside]
+
+    folder, (model, *_) = fetch_files(reference, choose, cached=COMPANIONS[modality])
+    return ModelFiles(reference, folder / model, folder, folder.name, variant)
 
 
 def choose_onnx(names: Iterable[str], modality: Modality, variant: str | None, where: str) -> str:

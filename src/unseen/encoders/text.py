@@ -17,7 +17,7 @@ from unseen._core.progress import progress
 from unseen.datasets.features import EncoderCard
 from unseen.encoders._onnx import Node, Tensor, find_output, open_session, run_session, signature
 from unseen.encoders.references import ModelFiles, Reference, find_model
-from unseen.errors import UnseenError, need_extra, one_line
+from unseen.errors import UnseenError, import_extra, one_line
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -169,7 +169,7 @@ class TextEncoder:
                 f"{self.file.name} takes {signature(entries)}, expected a text encoder: strings, or "
                 f"{', '.join(TOKEN_INPUTS)}."
             )
-        return self._embed_tokens(entries, self._tokenize(texts, _fixed_length(entries)))
+        return self._embed_tokens(entries, self._tokenize(texts, _fixed_size(entries, axis=1)))
 
     def _embed_strings(self, name: str, texts: list[str]) -> FloatArray:
         blocks = (np.array(texts[block], dtype=object) for block in row_blocks(len(texts), TEXTS_AT_ONCE))
@@ -185,7 +185,7 @@ class TextEncoder:
         rows: list[FloatArray] = []
         order: list[int] = []
         with progress(len(encoded), "Embedding texts", unit="texts", quiet=self.quiet) as advance:
-            for batch in batch_by_length(lengths, _fixed_batch(entries)):
+            for batch in batch_by_length(lengths, _fixed_size(entries, axis=0)):
                 rows.append(self._embed_batch(entries, [encoded[i] for i in batch]))
                 order.extend(batch)
                 advance(len(batch), "")
@@ -193,7 +193,7 @@ class TextEncoder:
 
     def _embed_batch(self, entries: Sequence[Node], texts: Sequence[Encoding]) -> FloatArray:
         """Return the embeddings of texts of one length; a fixed batch is filled with copies of the last."""
-        filled = [*texts, *[texts[-1]] * ((_fixed_batch(entries) or len(texts)) - len(texts))]
+        filled = [*texts, *[texts[-1]] * ((_fixed_size(entries, axis=0) or len(texts)) - len(texts))]
         fed: dict[str, Tensor] = {}
         for entry in entries:
             kind = np.int32 if entry.type == "tensor(int32)" else np.int64
@@ -210,8 +210,14 @@ class TextEncoder:
     # ---- texts to token numbers
 
     def _tokenize(self, texts: list[str], fixed: int | None) -> list[Encoding]:
-        tokenizer = self._open_tokenizer()
+        tokenizers = import_extra("tokenizers", "text", "A text encoder that takes token numbers")
+        if not self.tokenizer_file.is_file():
+            raise UnseenError(
+                f"{self.file.name} takes token numbers, but there is no {str(self.tokenizer_file)!r}. "
+                "Put the model's tokenizer.json beside it."
+            )
         try:
+            tokenizer: Tokenizer = tokenizers.Tokenizer.from_file(str(self.tokenizer_file))
             limit = _limit(tokenizer, self.files, fixed)
             _set_padding(tokenizer, self.files, fixed)
             if limit is not None:
@@ -223,23 +229,6 @@ class TextEncoder:
             ) from error
         _warn_of_truncation(encoded, limit)
         return encoded
-
-    def _open_tokenizer(self) -> Tokenizer:
-        try:
-            import tokenizers
-        except ImportError:
-            raise need_extra("tokenizers", "text", "A text encoder that takes token numbers") from None
-        if not self.tokenizer_file.is_file():
-            raise UnseenError(
-                f"{self.file.name} takes token numbers, but there is no {str(self.tokenizer_file)!r}. "
-                "Put the model's tokenizer.json beside it."
-            )
-        try:
-            return tokenizers.Tokenizer.from_file(str(self.tokenizer_file))
-        except Exception as error:  # the package has no exception class of its own
-            raise UnseenError(
-                f"{str(self.tokenizer_file)!r} is not a tokenizer that can be used: {one_line(error)}."
-            ) from error
 
 
 # ---- batches ---------------------------------------------------------------------------------------
@@ -349,12 +338,7 @@ def _find_tokenizer(files: ModelFiles) -> Path:
     return beside if beside.is_file() else files.folder / "tokenizer.json"
 
 
-def _fixed_length(entries: Sequence[Node]) -> int | None:
-    """Return the number of tokens that the model's input demands, if it does."""
-    shapes = [entry.shape for entry in entries if len(entry.shape) == 2]
-    return next((shape[1] for shape in shapes if isinstance(shape[1], int)), None)
-
-
-def _fixed_batch(entries: Sequence[Node]) -> int | None:
-    shapes = [entry.shape for entry in entries if len(entry.shape) == 2]
-    return next((shape[0] for shape in shapes if isinstance(shape[0], int)), None)
+def _fixed_size(entries: Sequence[Node], axis: int) -> int | None:
+    """Return the number of texts (axis 0) or tokens (axis 1) that the model demands, if it does."""
+    sizes = (entry.shape[axis] for entry in entries if len(entry.shape) == 2)
+    return next((size for size in sizes if isinstance(size, int)), None)
