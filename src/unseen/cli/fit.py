@@ -92,7 +92,7 @@ def command(
     """
     from unseen.datasets import load_dataset
     from unseen.models.io import is_model, save_model
-    from unseen.models.training import add_late, train
+    from unseen.models.training import train
 
     inputs = [data, *prototypes, text_encoder, backbone, split_dir]
     check_output(model, inputs=inputs, force=force, may_replace=is_model)
@@ -115,9 +115,6 @@ def command(
             data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
         )
         dataset = photos.dataset
-    late = None if photos is None else photos.late
-    if late is not None:  # it is known, but added after the training
-        warnings.filterwarnings("ignore", message="No unseen class is known yet")
     warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
     fitted, _ = train(
         dataset,
@@ -131,9 +128,8 @@ def command(
     )
     if photos is not None and photos.text_encoder is not None:
         fitted.held_out_.facts["text_encoder"] = photos.text_encoder
-    card = fitted.card() if late is None else add_late(fitted, dataset, late)
     save_model(fitted, model)
-    _print_card(card, as_json)
+    _print_card(fitted.card(), as_json)
     click.echo(f"wrote {model}", err=True)
 
 

@@ -45,8 +45,12 @@ class ImageEncoder(Protocol):
     def describe(self) -> EncoderCard: ...
 
 
+# a reference, a Python callable, or an encoder that is open already
+AnyBackbone = Reference | Callable[[Floats], object] | ImageEncoder
+
+
 def open_backbone(
-    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
+    backbone: AnyBackbone,
     *,
     variant: str | None = None,
     size: int | None = None,

@@ -28,10 +28,9 @@ from unseen._core.npz import Member, read_npz
 from unseen._core.progress import progress
 from unseen.datasets.features import ENCODER_FILE, ENCODER_KEY, EncoderCard, encoder_array, read_encoder_card
 from unseen.encoders._parts import Parts, stored_names
-from unseen.encoders.backbone import ImageEncoder, open_backbone
+from unseen.encoders.backbone import AnyBackbone, open_backbone
 from unseen.encoders.images import ImageFiles, find_images, reject_bombs
 from unseen.encoders.preprocessing import Floats, Preprocessing
-from unseen.encoders.references import Reference
 from unseen.errors import UnseenError, one_line
 
 BATCH = 16  # crops that go through the backbone together
@@ -130,7 +129,7 @@ class Extraction:
 
 def extract(
     source: str | os.PathLike[str],
-    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
+    backbone: AnyBackbone,
     out: str | os.PathLike[str],
     *,
     preprocessing: Preprocessing | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,11 @@ from unseen._core.prototypes import Descriptions, Prototypes
 from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.features import EncoderCard
 from unseen.datasets.own import Pieces, assemble
-from unseen.encoders.backbone import ImageEncoder
+from unseen.encoders.backbone import AnyBackbone
 from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
 from unseen.encoders.extraction import Extraction, extract, is_cache
 from unseen.encoders.images import IMAGE_FORMATS, find_images
-from unseen.encoders.preprocessing import Floats
-from unseen.encoders.references import Reference
-from unseen.encoders.text import TextEmbedder, open_text_encoder
+from unseen.encoders.text import AnyTextEncoder, TextEmbedder, open_text_encoder
 from unseen.errors import UnseenError
 
 
@@ -72,10 +70,7 @@ def cache_of(folder: str | os.PathLike[str]) -> Path:
 
 
 def extract_folder(
-    folder: str | os.PathLike[str],
-    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
-    *,
-    quiet: bool = True,
+    folder: str | os.PathLike[str], backbone: AnyBackbone, *, quiet: bool = True
 ) -> Extraction:
     """Return the features of an image folder from the cache beside it, after extracting what is new there.
 
@@ -95,25 +90,22 @@ class ImageFolder:
     Parameters
     ----------
     dataset : ZeroShotDataset
-        All classes, or all but ``late``.
+        The classes with images, and those that are only described.
     text_encoder : EncoderCard, optional
         Which encoder made the prototypes.
-    late : Prototypes, optional
-        The only unseen class: a data set has none or several of them, so it is added to the fitted model.
     unreadable : mapping from file to reason
         Images that were left out.
     """
 
     dataset: ZeroShotDataset
     text_encoder: EncoderCard | None = None
-    late: Prototypes | None = None
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_image_folder(
     folder: str | os.PathLike[str],
-    backbone: Reference | Callable[[Floats], object] | ImageEncoder,
-    encoder: Reference | Callable[[list[str]], object] | TextEmbedder | None = None,
+    backbone: AnyBackbone,
+    encoder: AnyTextEncoder | None = None,
     *,
     prototypes: Prototypes | None = None,
     classes: Mapping[str, Sequence[str]] | Sequence[str] = (),
@@ -146,12 +138,10 @@ def load_image_folder(
 
     Examples
     --------
-    Fit, and add the class that a data set could not hold::
+    Photographs of known classes, and the name of a new one::
 
         photos = load_image_folder("photos", "hf:org/clip", "hf:org/clip", classes=["okapi"])
         model, card = train(photos.dataset)
-        if photos.late is not None:
-            model.add_classes(photos.late)
     """
     text_encoder = None
     if prototypes is None:
@@ -161,33 +151,18 @@ def load_image_folder(
     done = extract_folder(folder, backbone, quiet=quiet)
     if not done.class_names:
         raise UnseenError(f"{folder} has no class folders. Put the images of each class into one of its own.")
-    unseen = {*(set(map(str, prototypes.index)) - set(done.class_names)), *(unseen_classes or ())}
-    late = (
-        _chosen_classes(prototypes, unseen)
-        if len(unseen) == 1 and unseen.isdisjoint(done.class_names)
-        else None
-    )
-    if late is not None:
-        prototypes, unseen = _chosen_classes(prototypes, set(done.class_names)), set()
-    dataset = load_dataset(done.out, prototypes=prototypes, unseen_classes=tuple(sorted(unseen)) or None)
+    dataset = load_dataset(done.out, prototypes=prototypes, unseen_classes=unseen_classes or None)
     described = None if text_encoder is None else text_encoder.describe()
-    return ImageFolder(replace(dataset, name=Path(folder).name), described, late, done.unreadable)
+    return ImageFolder(replace(dataset, name=Path(folder).name), described, done.unreadable)
 
 
 def _as_texts(classes: Mapping[str, Sequence[str]] | Sequence[str]) -> dict[str, Sequence[str]]:
     return dict(classes) if isinstance(classes, Mapping) else dict.fromkeys(classes, ())
 
 
-def _open_encoder(
-    encoder: Reference | Callable[[list[str]], object] | TextEmbedder | None, quiet: bool
-) -> TextEmbedder:
+def _open_encoder(encoder: AnyTextEncoder | None, quiet: bool) -> TextEmbedder:
     if encoder is None:
         raise UnseenError(
             "Classes need a description: give a text encoder for their names (--encoder), or --prototypes."
         )
     return open_text_encoder(encoder, quiet=quiet)
-
-
-def _chosen_classes(prototypes: Prototypes, names: set[str]) -> Prototypes:
-    kept = np.isin(np.asarray(prototypes.index, dtype=str), list(names))
-    return Prototypes(prototypes.index[kept], prototypes.columns, prototypes.values[kept])

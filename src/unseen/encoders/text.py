@@ -45,11 +45,12 @@ class TextEmbedder(Protocol):
     def describe(self) -> EncoderCard: ...
 
 
+# a reference, a Python callable or an object with a method ``encode``, or an encoder that is open already
+AnyTextEncoder = Reference | Callable[[list[str]], object] | TextEmbedder | object
+
+
 def open_text_encoder(
-    encoder: Reference | Callable[[list[str]], object] | object,
-    *,
-    variant: str | None = None,
-    quiet: bool = True,
+    encoder: AnyTextEncoder, *, variant: str | None = None, quiet: bool = True
 ) -> TextEmbedder:
     """Return a text encoder by name, or wrap a Python object.
 

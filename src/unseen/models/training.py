@@ -173,14 +173,6 @@ def describe_data(
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def add_late(model: GZSLClassifierCV, data: ZeroShotDataset, late: Prototypes) -> Card:
-    """Add the only unseen class to a model of ``data``, and calibrate for it as if it had been there."""
-    samples = training_samples(data)
-    model.add_classes(late)
-    model.recalibrate(choose_rows(data.X, samples), np.array(data.class_names)[data.y[samples]])
-    return model.card()
-
-
 def recalibrate_on(model: GZSLClassifierCV, data: ZeroShotDataset) -> int:
     """Choose gamma again on the training samples of the seen classes in ``data``; return their number."""
     names = np.array(data.class_names)[data.y]
