@@ -98,10 +98,9 @@ def test_a_class_that_wins_everything_is_named():
 
 
 def test_a_column_of_row_numbers_is_named():
-    absent, winner, scale = calibrate(with_column(10.0 * np.arange(200))).warnings
+    absent, winner = calibrate(with_column(10.0 * np.arange(200))).warnings
     assert absent == "1 of 6 classes has no sample and is ignored in the averages: id"
     assert winner.startswith("class id has the highest score for nearly every sample.")
-    assert scale.startswith("the scores of class id reach 1.99e+03, those of a typical class")
 
 
 def test_sides_of_another_scale_are_told():

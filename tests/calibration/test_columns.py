@@ -74,7 +74,7 @@ def test_names_that_are_integers_are_names():
 @pytest.mark.parametrize(
     ("seen", "message"),
     [
-        ([True, False], r"seen has shape \(2,\), expected one bool per class: \(4,\)"),
+        ([True, False], r"seen has shape \(2,\) and type bool, expected one bool per class: \(4,\)"),
         ([1, 0, 1], "seen lists class '1' twice"),
         (["cow", "cat"], "seen names class 'cat', which is none of the 4 classes"),
         ([0, 4], r"seen\[1\] is 4, but there are 4 classes"),

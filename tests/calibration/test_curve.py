@@ -118,16 +118,6 @@ def test_mean_curve_equals_the_mean_at_every_gamma(problems, weights):
         assert mean.h >= expected[2] - 1e-11 or np.isinf(gamma)
 
 
-@settings(max_examples=100, deadline=None)
-@given(problems(), st.sampled_from([0.0, 0.01, 0.5, 1.0]))
-def test_near_best_holds_exactly_the_gammas_that_are_near_best(problem, tolerance):
-    curve = SeenUnseenCurve.from_scores(*problem)
-    intervals = curve.near_best(tolerance)
-    for gamma in curve.gammas[np.isfinite(curve.gammas)]:
-        inside = any(low < gamma <= high for low, high in intervals)
-        assert inside == (curve.at(gamma)[2] >= (1 - tolerance) * curve.h - 1e-11)
-
-
 def test_all_scores_equal():
     curve = SeenUnseenCurve.from_scores(np.zeros((4, 3)), [0, 1, 2, 2], [True, True, False])
     assert curve.breakpoints.tolist() == [0.0]

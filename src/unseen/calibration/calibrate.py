@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -123,50 +123,27 @@ def calibrate(
         raise UnseenError("These scores have no true classes (y), and calibrate needs them.")
     y, seen = scores.y, scores.seen
     maxima = ScoreMaxima.from_scores(scores.scores, seen)
-    resampling = _Resampling(n_replicates, folds, random_state)
+
+    def choose(weights: Averaging) -> Calibration:
+        curve = SeenUnseenCurve.from_maxima(maxima, y, seen, weights)
+        point = curve.best_for(goal or Goal())
+        given: dict[str, Any] = {"weights": weights, "goal": goal, "random_state": random_state}
+        replicates = held_out = None
+        if n_replicates is not None:
+            replicates = bootstrap(maxima, y, seen, n_replicates=n_replicates, **given)
+        if folds is not None:
+            held_out = measure_held_out(maxima, y, seen, folds=folds, **given)
+        return Calibration(curve, point, replicates, held_out)
+
     return CalibrationResult(
         n_samples=(int(seen[y].sum()), int((~seen[y]).sum())),
         n_classes=(int(seen.sum()), int((~seen).sum())),
         absent_classes=absent_classes(scores),
         warnings=find_warnings(scores, maxima),
-        by_weights={
-            weights: _calibrate(maxima, y, seen, weights, goal or Goal(), resampling)
-            for weights in AVERAGINGS
-        },
+        by_weights={weights: choose(weights) for weights in AVERAGINGS},
         auroc=auroc(maxima.flips[seen[y]], maxima.flips[~seen[y]]),
         folds=folds,
     )
-
-
-class _Resampling(NamedTuple):
-    """How the uncertainty is measured; None leaves it out."""
-
-    n_replicates: int | None
-    folds: int | None
-    random_state: int
-
-
-def _calibrate(
-    maxima: ScoreMaxima,
-    y: IndexArray,
-    seen: BoolArray,
-    weights: Averaging,
-    goal: Goal,
-    resampling: _Resampling,
-) -> Calibration:
-    n_replicates, folds, seed = resampling
-    curve = SeenUnseenCurve.from_maxima(maxima, y, seen, weights)
-    point = curve.best_for(goal)
-    replicates = held_out = None
-    if n_replicates is not None:
-        replicates = bootstrap(
-            maxima, y, seen, weights=weights, goal=goal, n_replicates=n_replicates, random_state=seed
-        )
-    if folds is not None:
-        held_out = measure_held_out(
-            maxima, y, seen, weights=weights, goal=goal, folds=folds, random_state=seed
-        )
-    return Calibration(curve, point, replicates, held_out)
 
 
 def measure_held_out(
@@ -230,10 +207,7 @@ def apply_gamma(gamma: float, scores: Scores) -> Application:
     array([0, 2])
     """
     maxima = ScoreMaxima.from_scores(scores.scores, scores.seen)
-    predicted = maxima.predict(gamma)
-    if (predicted < 0).any():
-        row = int((predicted < 0).argmax())
-        raise UnseenError(f"Every class of sample {row} has the score -inf: there is nothing to predict.")
+    predicted = maxima.predict_all(gamma)
     return Application(
         scores, gamma, predicted, _accuracies(scores, predicted), _accuracies(scores, maxima.predict())
     )

@@ -6,25 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray
 from unseen.calibration.maxima import ScoreMaxima
 from unseen.calibration.scores import Scores
 
 _WINS = 0.95  # share of all samples that makes one predicted class suspicious
-_COLUMN_SCALE = 100  # times the size of a typical column
 _SIDE_SCALE = 100  # times the size of the other side
 _SUM = 1e-3  # by which probabilities in half precision may miss their sum of 1
 
 
 def find_warnings(scores: Scores, maxima: ScoreMaxima) -> list[str]:
     """Return what a person should look at: absent classes, one winner, another scale, probabilities."""
-    size = _largest_finite(scores.scores)  # (classes,)
-    found = (
-        _absent(scores),
-        _one_winner(scores, maxima),
-        _other_column(scores, size) or _other_side(scores, size) or _probabilities(scores),
-    )
-    return [warning for warning in found if warning]
+    strange = _one_winner(scores, maxima) or _other_side(scores) or _probabilities(scores)
+    return [warning for warning in (_absent(scores), strange) if warning]
 
 
 def absent_classes(scores: Scores) -> list[str]:
@@ -57,27 +50,9 @@ def _one_winner(scores: Scores, maxima: ScoreMaxima) -> str | None:
     )
 
 
-def _other_column(scores: Scores, size: FloatArray) -> str | None:
-    """Warn of a few columns whose largest score is far larger than that of the other columns."""
-    typical = float(np.median(size))
-    large = np.flatnonzero(size > _COLUMN_SCALE * typical)
-    if not typical or not len(large) or len(large) > max(1, len(size) // 20):
-        return None
-    names = _shown([scores.name(column) for column in large.tolist()])
-    return (
-        f"the scores of class {names} reach {size[large].max():.3g}, those of a typical class {typical:.3g}. "
-        "Is it a class? (-inf excludes a class.)"
-    )
-
-
-def _largest_finite(scores: FloatArray) -> FloatArray:
-    finite = np.isfinite(scores)
-    highest, lowest = (extreme(scores, axis=0, initial=0, where=finite) for extreme in (np.max, np.min))
-    return np.asarray(np.maximum(highest, -lowest))
-
-
-def _other_side(scores: Scores, size: FloatArray) -> str | None:
+def _other_side(scores: Scores) -> str | None:
     """Warn if seen and unseen classes seem to come from different kinds of scores."""
+    size = np.where(np.isfinite(scores.scores), np.abs(scores.scores), 0).max(axis=0)  # (classes,)
     seen, unseen = (float(size[side].max(initial=0.0)) for side in (scores.seen, ~scores.seen))
     if not (seen and unseen) or max(seen / unseen, unseen / seen) < _SIDE_SCALE:
         return None

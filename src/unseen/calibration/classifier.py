@@ -108,11 +108,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
     def predict(self, X: Any) -> LabelArray:
         """Subtract gamma from the scores of the seen classes and return the best class of every sample."""
         check_is_fitted(self, "gamma_")
-        column = self._maxima(X).predict(self.gamma_)
-        if (column < 0).any():
-            row = int((column < 0).argmax())
-            raise UnseenError(f"Every class of sample {row} has the score -inf: there is nothing to predict.")
-        return self.classes_[column]
+        return self.classes_[self._maxima(X).predict_all(self.gamma_)]
 
     def __repr__(self) -> str:
         return one_line_repr(self)

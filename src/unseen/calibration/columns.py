@@ -12,6 +12,7 @@ from unseen._core.labels import LabelArray, class_mask, label_positions
 from unseen.errors import UnseenError
 
 _TEXT, _INTEGERS, _NUMBERS = "USTO", "iu", "iufb"  # kinds of NumPy types
+MASK_ADVICE = "Pass True for every class that had training samples."
 
 
 def column_names(scores: Any) -> LabelArray | None:
@@ -100,15 +101,8 @@ def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArr
     array([ True, False,  True])
     """
     given = _plain_labels(seen)
-    if given.shape == (n_classes,) and given.dtype.kind in _NUMBERS and np.isin(given, (0, 1)).all():
-        given = given.astype(bool)  # 0 and 1 for False and True, one per class
-    if given.dtype == bool:
-        if given.shape != (n_classes,):
-            raise UnseenError(
-                f"seen has shape {given.shape}, expected one bool per class: ({n_classes},). "
-                "Pass True for every class that had training samples."
-            )
-        return _by_name(given, getattr(seen, "index", None), names)
+    if given.dtype == bool or _is_mask(given, n_classes):
+        return _by_name(check_mask(given, n_classes), getattr(seen, "index", None), names)
     columns = find_columns(given, names, n_classes, "seen")
     if len(np.unique(columns)) < len(columns):
         twice = given[np.bincount(columns)[columns] > 1][0]
@@ -117,6 +111,22 @@ def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArr
             "(True or False) per class."
         )
     return class_mask(columns, n_classes)
+
+
+def check_mask(seen: ArrayLike, n_classes: int, advice: str = MASK_ADVICE) -> BoolArray:
+    """Return one bool per class; 0 and 1 stand for False and True."""
+    mask = np.asarray(seen)
+    if not _is_mask(mask, n_classes):
+        raise UnseenError(
+            f"seen has shape {mask.shape} and type {mask.dtype}, expected one bool per class: "
+            f"({n_classes},). {advice}"
+        )
+    return mask.astype(bool, copy=False)
+
+
+def _is_mask(given: LabelArray, n_classes: int) -> bool:
+    numbers = given.shape == (n_classes,) and given.dtype.kind in _NUMBERS
+    return numbers and bool(np.isin(given, (0, 1)).all())
 
 
 def _by_name(mask: BoolArray, index: Any, names: LabelArray | None) -> BoolArray:

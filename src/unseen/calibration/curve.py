@@ -205,14 +205,6 @@ class SeenUnseenCurve:
         """Return the curve as a pandas DataFrame: one row per segment of gamma."""
         return SeenUnseenDisplay(self).frame()
 
-    def near_best(self, tolerance: float = 0.01) -> FloatArray:
-        """Return the intervals of gamma, (n, 2), where H is at least ``(1 - tolerance)`` times the best."""
-        near = self.h_curve >= (1 - tolerance) * self.h - ROUNDING
-        edges = np.diff(near, prepend=False, append=False).nonzero()[0].reshape(-1, 2)
-        low, _ = segment_bounds(self.breakpoints, edges[:, 0])
-        _, high = segment_bounds(self.breakpoints, edges[:, 1] - 1)
-        return np.column_stack([low, high])
-
     @cached_property
     def _best(self) -> OperatingPoint:
         return self.best()
@@ -243,18 +235,9 @@ def _largest(value: FloatArray) -> IndexArray:
 
 def check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
     """Return y as columns, and the number of samples of each class; reject y without both kinds of class."""
-    labels = np.asarray(y)
-    if labels.shape != (n_samples,) or labels.dtype.kind not in "iu" or not len(labels):
-        raise UnseenError(
-            f"y has shape {labels.shape} and type {labels.dtype}, expected the class index of every sample: "
-            f"{n_samples} integers."
-        )
-    if labels.min() < 0 or labels.max() >= len(seen):
-        row = int(((labels < 0) | (labels >= len(seen))).argmax())
-        raise UnseenError(
-            f"y[{row}] is {labels[row]}, but there are {len(seen)} classes "
-            f"(labels must be 0..{len(seen) - 1})."
-        )
+    labels = find_columns(y, None, len(seen))
+    if len(labels) != n_samples:
+        raise UnseenError(f"y has shape {labels.shape}, expected the class of each of {n_samples} samples.")
     count = np.bincount(labels, minlength=len(seen))
     for kind, samples in (("seen", count[seen].sum()), ("unseen", count[~seen].sum())):
         if not samples:
@@ -262,7 +245,7 @@ def check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[
                 f"No sample belongs to {kind} classes. Calibration weighs seen against unseen samples: "
                 "pass some of both."
             )
-    return labels.astype(np.intp, copy=False), count
+    return labels, count
 
 
 def sorted_flips(maxima: ScoreMaxima, y: IndexArray) -> tuple[IndexArray, FloatArray]:

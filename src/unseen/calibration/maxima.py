@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen.calibration.columns import check_mask
 from unseen.errors import UnseenError
 
 _CACHED = 2**15  # scores copied at a time: few enough to be in the cache when they are searched
@@ -98,12 +99,20 @@ class ScoreMaxima:
         """
         return np.where(gamma > self.flips, self.argmax_unseen, self.argmax_seen)
 
+    def predict_all(self, gamma: float) -> IndexArray:
+        """Return what ``predict`` returns; a sample without any candidate is an error."""
+        predicted = self.predict(gamma)
+        if (predicted < 0).any():
+            row = int((predicted < 0).argmax())
+            raise UnseenError(f"Every class of sample {row} has the score -inf: there is nothing to predict.")
+        return predicted
+
     def __len__(self) -> int:
         return len(self.best_seen)
 
 
 def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    scores, seen = np.asarray(scores), np.asarray(seen)
+    scores = np.asarray(scores)
     if scores.ndim != 2 or scores.dtype.kind not in "fiub":
         raise UnseenError(
             f"scores has shape {scores.shape} and type {scores.dtype}, "
@@ -111,14 +120,7 @@ def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolA
         )
     if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)
-    if seen.shape == scores.shape[1:] and seen.dtype.kind in "iu" and np.isin(seen, (0, 1)).all():
-        seen = seen.astype(bool)
-    if seen.dtype != bool or seen.shape != scores.shape[1:]:
-        raise UnseenError(
-            f"seen has shape {seen.shape} and type {seen.dtype}, expected one bool per class: "
-            f"({scores.shape[1]},). Pass True for every class that had training samples."
-        )
-    return scores, seen
+    return scores, check_mask(seen, scores.shape[1])
 
 
 def _best_columns(

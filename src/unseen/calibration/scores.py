@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen._core.labels import class_mask
 from unseen._core.npz import read_npz, text_array
 from unseen._core.tables import INDEX_NAMES, read_table
-from unseen.calibration.columns import find_columns
+from unseen.calibration.columns import check_mask, find_columns
 from unseen.errors import UnseenError
 
 LABEL = "y"  # where files keep the true class
@@ -164,11 +165,9 @@ def _seen_mask(
         return np.isin(labels, list(given))  # the file may hold only some of the seen classes
     listed = content.seen_classes if given is None else np.array(given, dtype=str)
     if given is None and content.seen is not None:
-        return _mask(content.seen, n_classes)
+        return check_mask(content.seen, n_classes, "Save class indices or names as seen_classes.")
     if listed is not None:
-        mask = np.zeros(n_classes, dtype=bool)
-        mask[_label_columns(listed, names, n_classes, "seen_classes")] = True
-        return mask
+        return class_mask(_label_columns(listed, names, n_classes, "seen_classes"), n_classes)
     if like is not None:
         return _mask_like(path, names, n_classes, like)
     raise UnseenError(
@@ -206,15 +205,6 @@ def _distinct_names(names: NDArray[Any] | None, n_classes: int) -> tuple[str, ..
     if len(set(known)) < n_classes:
         raise UnseenError("class_names holds a name twice. Give every class its own name.")
     return known
-
-
-def _mask(seen: NDArray[Any], n_classes: int) -> BoolArray:
-    if seen.shape != (n_classes,) or not np.isin(seen, (0, 1)).all():
-        raise UnseenError(
-            f"seen has shape {seen.shape} and type {seen.dtype}, expected one bool per class: "
-            f"({n_classes},). Save class indices or names as seen_classes."
-        )
-    return seen.astype(bool)
 
 
 def _label_columns(
