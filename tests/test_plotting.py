@@ -7,7 +7,7 @@ import pytest
 
 from fake_runs import description, result
 from unseen.benchmark.bias_variance import measure_bias_variance
-from unseen.benchmark.protocol import stored_curve
+from unseen.benchmark.protocol import restore_curve
 from unseen.errors import UnseenError
 from unseen.plotting import (
     AttributeErrorDisplay,
@@ -29,7 +29,7 @@ def displays():
         "splits": SplitsDisplay.from_description(description()),
         "attributes": AttributeErrorDisplay.from_result(run),
         "bias": BiasVarianceDisplay(**vars(measure_bias_variance([1e-2, 1.0, 1e2], n_sets=3))),
-        "curve": SeenUnseenDisplay(stored_curve(run)),
+        "curve": SeenUnseenDisplay(restore_curve(run["curve"], 0.2)),
     }
 
 
@@ -115,6 +115,6 @@ def test_a_column_of_the_splits_holds_all_samples_of_a_class(displays):
 
 
 def test_the_stored_curve_is_the_curve():
-    curve = stored_curve(result("sae"))
+    curve = restore_curve(result("sae")["curve"], 0.2)
     assert curve.at(0.2)[:2] == (20.0, 50.0)
     assert curve.at(-1)[:2] == (0.0, 80.0)

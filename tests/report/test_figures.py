@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fake_runs import result
-from unseen.benchmark.protocol import stored_curve
+from unseen.benchmark.protocol import restore_curve
 from unseen.report.figures import selection_figure, thin_curve, thin_flips
 
 
 def test_a_long_curve_is_thinned_but_exact_where_it_matters():
     rng = np.random.default_rng(0)
     ends = np.sort(rng.normal(size=5000))
-    curve = stored_curve(
-        result("sae")
-        | {"curve": {"gamma": ends, "unseen": np.linspace(0, 60, 5001), "seen": np.linspace(80, 0, 5001)}}
-    )
+    stored = {"gamma": ends, "unseen": np.linspace(0, 60, 5001), "seen": np.linspace(80, 0, 5001)}
+    curve = restore_curve(stored, 0.2)
     thin = thin_curve(curve, [0.123, 0.0], 200)
     assert len(thin["unseen"]) == len(thin["breakpoints"]) + 1 <= 203
     for gamma in (0.123, 0.0, -9.0, 9.0):

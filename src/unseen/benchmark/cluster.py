@@ -131,9 +131,8 @@ def hand_over(experiment: Experiment) -> Experiment:
 
 
 def call_here(version: str, function: Function, run: Run, experiment: Experiment, threads: int) -> Any:
-    """Call a function on a worker, unless the worker has another version of this package."""
-    if version != __version__:
-        raise _other_versions(version, {__version__})
+    """Call a function on a worker; one that has joined meanwhile may have another version of this package."""
+    check_version(version)
     return function(run, experiment, threads)
 
 
@@ -141,15 +140,11 @@ def call_here(version: str, function: Function, run: Run, experiment: Experiment
 def _silence(name: str) -> Iterator[None]:
     """Keep a logger quiet; its errors, which come with tracebacks, are reported once in our own words."""
     logger = logging.getLogger(name)
-    logger.addFilter(_nothing)
+    before, logger.disabled = logger.disabled, True
     try:
         yield
     finally:
-        logger.removeFilter(_nothing)
-
-
-def _nothing(record: logging.LogRecord) -> bool:
-    return False
+        logger.disabled = before
 
 
 def _is_canceled(error: Exception) -> bool:
@@ -198,22 +193,19 @@ def _check_workers(client: Any, address: str, timeout: float) -> None:
         raise UnseenError(
             f"The Dask scheduler at {address} has no workers. Start some with: dask worker {address}"
         ) from error
-    # a worker that is lost at this moment answers with an error; one that joins later is asked with its call
-    answers = client.run(worker_version, on_error="return").values()
+    # a worker that is lost at this moment answers with an error
+    answers = client.run(check_version, __version__, on_error="return").values()
     if any(isinstance(answer, ModuleNotFoundError) for answer in answers):
         raise UnseenError(f"The workers of {address} cannot import unseen: install it there too.")
-    others = {answer for answer in answers if isinstance(answer, str)} - {__version__}
-    if others:
-        raise _other_versions(__version__, others)
+    for answer in answers:
+        if isinstance(answer, UnseenError):
+            raise answer
 
 
-def _other_versions(here: str, others: set[str]) -> UnseenError:
-    return UnseenError(
-        f"This is unseen {here}, but workers of the cluster have {', '.join(sorted(others))}. "
-        "Install the same version everywhere."
-    )
-
-
-def worker_version() -> str:
-    """Return the version of this package where it runs."""
-    return __version__
+def check_version(version: str) -> None:
+    """Reject another version of this package than that of the bench; runs on a worker."""
+    if version != __version__:
+        raise UnseenError(
+            f"This is unseen {version}, but workers of the cluster have {__version__}. "
+            "Install the same version everywhere."
+        )

@@ -314,13 +314,8 @@ def _attribute_error(fitted: LinearVS, samples: Training) -> float:
     return float(squares / (len(samples.y) * samples.S.shape[1]))
 
 
-def stored_curve(result: EvaluatedRun) -> SeenUnseenCurve:
-    """Return the test curve of a stored result, ready for ``unseen.plotting.SeenUnseenDisplay``."""
-    return restore_curve(result["curve"], result["ausuc"]["per-class"])
-
-
 def restore_curve(curve: StoredCurve, ausuc: float) -> SeenUnseenCurve:
-    """Return a stored curve as an object."""
+    """Return a stored curve as an object, ready for ``unseen.plotting.SeenUnseenDisplay``."""
     gamma, unseen, seen = np.array(curve["gamma"]), np.array(curve["unseen"]), np.array(curve["seen"])
     return SeenUnseenCurve(gamma, unseen, seen, harmonic_mean(unseen, seen), ausuc)
 

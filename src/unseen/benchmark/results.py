@@ -23,6 +23,7 @@ Score = Literal["zsl", Step]  # ZSL accuracy, or H with a kind of calibration
 
 Kind = Literal["seen", "unseen"]  # of a class, or of a sample by its class
 Letter = Literal["H", "U", "S"]  # harmonic mean, accuracy on unseen and on seen samples
+LETTERS: tuple[Letter, ...] = ("H", "U", "S")
 
 SplitPart = Literal["train", "seen_val", "val", "test_seen", "test"]
 SPLIT_PARTS: tuple[SplitPart, ...] = ("train", "seen_val", "val", "test_seen", "test")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from unseen.benchmark.published import SOURCES, PublishedExperiment, PublishedScore, ScoreKey, scores
 from unseen.benchmark.results import (
+    LETTERS,
     STEPS,
     Description,
-    Letter,
     MethodSummary,
     PublishedPlace,
+    Score,
     Spread,
-    Step,
     Summary,
 )
 from unseen.methods import describe_method
@@ -28,9 +28,8 @@ _ABBREVIATIONS = "p.c. per class, p.s. per sample; AUSUC: area under the seen-un
 _NOTHING = 1e-9  # standard deviations below it are rounding errors
 
 Cells = Mapping[str, "Cell | None"]  # by method
-Methods = Mapping[str, MethodSummary]
 Published = Mapping[str, Mapping[ScoreKey, PublishedScore]]  # by source
-Quantity = Callable[[MethodSummary], Spread]
+TableScore = Score | Literal["ausuc"]
 
 
 @dataclass(frozen=True)
@@ -108,25 +107,12 @@ class PaperTable:
 
 def paper_tables(summary: Summary) -> list[PaperTable]:
     """Return the paper's three tables for one experiment, with published columns if they exist."""
-    methods, place = summary["methods"], summary["experiment"]["published"]
-    published, chance = _published(place), chance_levels(summary["experiment"])
+    place = summary["experiment"]["published"]
+    published = _published(place)
     ten_crops = published if place and place["crops"] == 10 else {}  # as in the paper's Table 3
-    zsl = _compare(
-        "accuracy", methods, published, ("zsl", "per-class"), _zsl_quantity("per-class"), chance=chance["zsl"]
-    )
-    gzsl = [
-        column
-        for step in STEPS
-        for column in _compare(
-            step,
-            methods,
-            published,
-            (step, "per-class"),
-            _gzsl(step, "H", "per-class"),
-            chance=chance["gzsl"],
-        )
-    ]
-    both = list(_both_averagings(methods, ten_crops, chance))
+    zsl = _compare(summary, published, "accuracy", "zsl")
+    gzsl = [column for step in STEPS for column in _compare(summary, published, step, step)]
+    both = list(_both_averagings(summary, ten_crops))
     return [
         _table(summary, "ZSL accuracy, per class", zsl),
         _table(summary, "GZSL harmonic mean H, per class", gzsl),
@@ -137,7 +123,10 @@ def paper_tables(summary: Summary) -> list[PaperTable]:
 def regret_table(summary: Summary) -> PaperTable:
     """Return how much H the gamma chosen on validation loses against the best one on test, and the time."""
     methods = summary["methods"]
-    columns = [Column(f"regret {step}", "here", _here(methods, _regret(step))) for step in STEPS[1:]]
+    columns = [
+        Column(f"regret {step}", "here", {name: _cell(m["regret"][step]) for name, m in methods.items()})
+        for step in STEPS[1:]
+    ]
     columns.append(Column("seconds", "here", {name: Cell(m["seconds"]) for name, m in methods.items()}))
     return _table(summary, "H lost by the choice of gamma, and seconds of all runs", columns)
 
@@ -220,39 +209,18 @@ def _explain_chance(experiment: Description) -> str:
 # ---- columns -----------------------------------------------------------------------------------------
 
 
-def _both_averagings(
-    methods: Methods, published: Published, chance: Mapping[str, Chance]
-) -> Iterator[Column]:
+def _both_averagings(summary: Summary, published: Published) -> Iterator[Column]:
     """Yield the columns of the paper's Table 3: both averagings, the two accuracies behind H, AUSUC."""
     last = STEPS[-1]
-    letters: tuple[Letter, ...] = ("U", "S")
     for averaging in AVERAGINGS:
-        title, place = f"ZSL {_SHORT[averaging]}", ("zsl", averaging)
-        yield from _compare(title, methods, published, place, _zsl_quantity(averaging), chance=chance["zsl"])
-    for letter in letters:
-        yield Column(f"{letter} p.c.", "here", _here(methods, _gzsl(last, letter, "per-class")))
+        yield from _compare(summary, published, f"ZSL {_SHORT[averaging]}", "zsl", averaging)
+    for letter in LETTERS[1:]:
+        behind = {name: m["gzsl"][last][letter]["per-class"] for name, m in summary["methods"].items()}
+        yield Column(f"{letter} p.c.", "here", {name: _cell(spread) for name, spread in behind.items()})
     for averaging in AVERAGINGS:
-        title, place, quantity = f"H {_SHORT[averaging]}", (last, averaging), _gzsl(last, "H", averaging)
-        yield from _compare(title, methods, published, place, quantity, chance=chance["gzsl"])
+        yield from _compare(summary, published, f"H {_SHORT[averaging]}", last, averaging)
     for averaging in AVERAGINGS:
-        title, place = f"AUSUC {_SHORT[averaging]}", ("ausuc", averaging)
-        yield from _compare(title, methods, published, place, _ausuc(averaging), decimals=3)
-
-
-def _zsl_quantity(averaging: Averaging) -> Quantity:
-    return lambda method: method["zsl"][averaging]
-
-
-def _gzsl(step: Step, letter: Letter, averaging: Averaging) -> Quantity:
-    return lambda method: method["gzsl"][step][letter][averaging]
-
-
-def _ausuc(averaging: Averaging) -> Quantity:
-    return lambda method: method["ausuc"][averaging]
-
-
-def _regret(step: Step) -> Quantity:
-    return lambda method: method["regret"][step]
+        yield from _compare(summary, published, f"AUSUC {_SHORT[averaging]}", "ausuc", averaging)
 
 
 def _published(place: PublishedPlace | None) -> Published:
@@ -262,20 +230,15 @@ def _published(place: PublishedPlace | None) -> Published:
 
 
 def _compare(
-    title: str,
-    methods: Methods,
-    published: Published,
-    printed_as: tuple[str, Averaging],
-    quantity: Quantity,
-    *,
-    decimals: int = 1,
-    chance: Chance | None = None,
+    summary: Summary, published: Published, title: str, score: TableScore, averaging: Averaging = "per-class"
 ) -> list[Column]:
     """Return our column and, for every source that printed the score, its column and the difference."""
-    here = _here(methods, quantity)
-    columns = [Column(title, "here", _mark_chance(_mark_best(here), chance), decimals)]
+    methods, decimals = summary["methods"], 3 if score == "ausuc" else 1
+    here = {name: _cell(_spread(method, score, averaging)) for name, method in methods.items()}
+    marked = _mark_chance(_mark_best(here), summary["experiment"], score)
+    columns = [Column(title, "here", marked, decimals)]
     for source, printed in published.items():
-        theirs = {name: _printed_cell(printed.get((name, *printed_as))) for name in methods}
+        theirs = {name: _printed_cell(printed.get((name, score, averaging))) for name in methods}
         if any(theirs.values()):
             gap = {name: _minus(here[name], cell) for name, cell in theirs.items()}
             columns += [
@@ -285,8 +248,14 @@ def _compare(
     return columns
 
 
-def _here(methods: Methods, quantity: Quantity) -> dict[str, Cell | None]:
-    return {name: Cell(quantity(method)["mean"], quantity(method)["std"]) for name, method in methods.items()}
+def _spread(method: MethodSummary, score: TableScore, averaging: Averaging) -> Spread:
+    if score == "zsl" or score == "ausuc":
+        return method[score][averaging]
+    return method["gzsl"][score]["H"][averaging]
+
+
+def _cell(spread: Spread) -> Cell:
+    return Cell(spread["mean"], spread["std"])
 
 
 def _printed_cell(score: PublishedScore | None) -> Cell | None:
@@ -297,11 +266,12 @@ def _minus(a: Cell | None, b: Cell | None) -> Cell | None:
     return Cell(a.mean - b.mean) if a and b else None
 
 
-def _mark_chance(cells: Cells, chance: Chance | None) -> Cells:
+def _mark_chance(cells: Cells, experiment: Description, score: TableScore) -> Cells:
     """Mark what guessing can give too; for both averagings the limit is that of per-class accuracies."""
-    if chance is None:
+    if score == "ausuc":
         return cells
-    return {name: cell and replace(cell, at_chance=cell.mean <= chance.limit) for name, cell in cells.items()}
+    limit = chance_levels(experiment)["zsl" if score == "zsl" else "gzsl"].limit
+    return {name: cell and replace(cell, at_chance=cell.mean <= limit) for name, cell in cells.items()}
 
 
 def _mark_best(cells: Cells) -> dict[str, Cell | None]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unseen import __version__
 from unseen.benchmark.experiment import Experiment, ReadPrototypes, read_tables
-from unseen.benchmark.results import Description, RunResult
+from unseen.benchmark.results import Asked, Description, RunResult
 from unseen.benchmark.runner import attempt
 from unseen.benchmark.store import Run, Store
 from unseen.errors import UnseenError
@@ -57,20 +57,8 @@ def load_again(
     key: str, description: Description, read_prototypes: ReadPrototypes = read_tables
 ) -> Experiment:
     """Load the data of a stored experiment; data that has changed since is rejected."""
-    experiment = Experiment.load(
-        description["source"],
-        features=description["features"],
-        split_dir=description["split_dir"],
-        split_rule=description["split_rule"],
-        gamma=description["gamma"],
-        normalize=description["normalize"],
-        prototypes=description["prototypes"],
-        text_encoder=description["text_encoder"],
-        read_prototypes=read_prototypes,
-        unseen_classes=description["unseen_classes"],
-        label=description.get("label"),
-        ignore=description.get("ignore"),
-    )
+    asked: dict[str, Any] = {name: description.get(name) for name in (*Asked.__annotations__, "gamma")}
+    experiment = Experiment.load(**asked, read_prototypes=read_prototypes)
     if experiment.key != key:
         raise UnseenError(
             f"{description['source']} is no longer the data of the stored runs: checksum "
