@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -84,59 +84,7 @@ def scaled_products(
     return products
 
 
-class LinearScores:
-    """Scores of samples for very many classes, ``scale_rows(X) @ coef.T + intercept``, group by group.
-
-    One product makes them: the intercept is the coefficient of a feature that is 1. If all rows of coef
-    lie in the span of a few directions, the samples are projected onto these first.
-
-    Parameters
-    ----------
-    coefs, intercepts : sequence of arrays of shapes (classes, features) and (classes,)
-        For each group of classes.
-    normalize : str or None
-    dtype : numpy dtype
-        In which the products are computed.
-    span : ndarray of shape (directions, features), optional
-        Rows that may span those of coef; used if they do, up to the rounding of float32.
-
-    Examples
-    --------
-    >>> scores = LinearScores([np.eye(2)], [np.array([0.5, 0.0])], "l2", np.dtype("f8"))
-    >>> scores(np.array([[3.0, 4.0]]))
-    [array([[1.1, 0.8]])]
-    """
-
-    def __init__(
-        self,
-        coefs: Sequence[FloatArray],
-        intercepts: Sequence[FloatArray],
-        normalize: str | None,
-        dtype: np.dtype[Any],
-        span: FloatArray | None = None,
-    ) -> None:
-        self.normalize, self.dtype = normalize, dtype
-        self.basis, coefs = _project(coefs, span)
-        self.tables = [
-            np.column_stack([coef, intercept]).astype(dtype, copy=False)  # (classes, directions + 1)
-            for coef, intercept in zip(coefs, intercepts)
-        ]
-        self.memory: list[FloatArray] = []
-
-    def __call__(self, X: FloatArray) -> list[FloatArray]:
-        """Return the scores of each group (samples, classes); the next call overwrites them."""
-        rows = scale_rows(X, self.normalize)
-        if self.basis is not None:
-            rows = rows @ self.basis.astype(rows.dtype, copy=False)
-        rows = np.column_stack([rows, np.ones(len(rows), rows.dtype)]).astype(self.dtype, copy=False)
-        if not self.memory or len(self.memory[0]) < len(rows):
-            self.memory = [np.empty((len(rows), len(table)), self.dtype) for table in self.tables]
-        return [
-            np.matmul(rows, table.T, out=part[: len(rows)]) for table, part in zip(self.tables, self.memory)
-        ]
-
-
-def _project(
+def project(
     coefs: Sequence[FloatArray], span: FloatArray | None
 ) -> tuple[FloatArray | None, Sequence[FloatArray]]:
     """Return an orthonormal basis Q of the span and each ``coef Q``; None and coefs if these leave it."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unseen._core.blocks import BLOCK, MANY_CLASSES, FloatArray, IndexArray, score_blocks
+from unseen._core.blocks import MANY_CLASSES, FloatArray, IndexArray, score_blocks
 from unseen._core.rows import as_rows, n_rows, read_ahead, read_rows
-from unseen._core.scaling import LinearScores, scaled_products
+from unseen._core.scaling import project, scale_rows, scaled_products
 from unseen.errors import UnseenError
 
 LARGEST = 1e30  # beyond this, sums of products may overflow float32
@@ -123,15 +123,27 @@ class LinearClassifier:
         return sum(len(self.intercept[columns]) for columns in groups)
 
     def score_function(self, groups: Sequence[ClassGroup], X: Any) -> ScoreRows:
-        """Return the function from rows of X to their scores for each group of classes."""
-        coefs = [self.coef[columns] for columns in groups]
-        intercepts = [self.intercept[columns] for columns in groups]
+        """Return the function from rows of X to their scores for each group; each call overwrites them."""
+        width = self.width(groups)
+        pays = width > MANY_CLASSES and self._projection_pays(len(X))
+        Q, coefs = project([self.coef[columns] for columns in groups], self.span if pays else None)
         # float64 if the intercepts overflow float32
         dtype = np.dtype(X.dtype if np.abs(self.intercept).max() < LARGEST else np.float64)
-        if self.width(groups) <= MANY_CLASSES:
-            return self._score_few(coefs, intercepts, dtype, min(len(X), BLOCK))
-        span = self.span if self._projection_pays(len(X)) else None
-        return LinearScores(coefs, intercepts, self.normalize, dtype, span)
+        coefs = [coef.astype(dtype, copy=False).T for coef in coefs]  # (features, columns)
+        intercepts = [self.intercept[columns].astype(dtype, copy=False) for columns in groups]
+        first = next(score_blocks(len(X), width), slice(0))  # no other block is larger
+        memory = [np.empty((first.stop, len(intercept)), dtype) for intercept in intercepts]
+
+        def score(rows: FloatArray) -> list[FloatArray]:
+            normalize = self.normalize
+            if Q is not None:
+                rows, normalize = scale_rows(rows, normalize) @ Q.astype(rows.dtype, copy=False), None
+            scores = scaled_products(rows, coefs, normalize, [part[: len(rows)] for part in memory])
+            for part, intercept in zip(scores, intercepts):
+                part += intercept
+            return scores
+
+        return score
 
     def _projection_pays(self, n: int) -> bool:
         """Whether n samples are scored sooner after they are projected onto the span of coef."""
@@ -140,18 +152,3 @@ class LinearClassifier:
         rank, D = self.span.shape
         # n D products for each class, against n K and the projection of coef in float64
         return bool(n * (D - rank) > 4 * rank * D)
-
-    def _score_few(
-        self, coefs: Sequence[FloatArray], intercepts: Sequence[FloatArray], dtype: np.dtype[Any], n: int
-    ) -> ScoreRows:
-        coefs = [coef.astype(dtype, copy=False).T for coef in coefs]  # (features, columns)
-        intercepts = [intercept.astype(dtype, copy=False) for intercept in intercepts]
-        memory = [np.empty((n, len(intercept)), dtype) for intercept in intercepts]
-
-        def score(rows: FloatArray) -> list[FloatArray]:
-            scores = scaled_products(rows, coefs, self.normalize, [part[: len(rows)] for part in memory])
-            for part, intercept in zip(scores, intercepts):
-                part += intercept
-            return scores
-
-        return score
