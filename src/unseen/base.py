@@ -160,12 +160,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def fit_path(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        params: Iterable[Params],
-        *,
-        workspace: Workspace | None = None,
+        self, X: ArrayLike, y: ArrayLike, params: Iterable[Params], *, workspace: Workspace | None = None
     ) -> Iterator[Self]:
         """Yield one fitted classifier per combination of parameters, at about the cost of one fit.
 
@@ -468,9 +463,14 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _fold(self, coef: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rows for samples as they come, from rows for samples that are scaled already."""
+        standard = self.standardization()
+        return (coef, intercept) if standard is None else standard.fold(coef, intercept)
+
+    def standardization(self) -> Standardization | None:
+        """Return how samples are standardized, if they are."""
         if self.normalize != "standard":
-            return coef, intercept
-        return Standardization(self.standard_mean_, self.standard_scale_).fold(coef, intercept)
+            return None
+        return Standardization(self.standard_mean_, self.standard_scale_)
 
     def _linear_rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rows for samples that are scaled already."""
@@ -502,10 +502,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         X = self.check_samples(X)
         index = label_positions(y, labels, lacks="is not among the new classes")
         check_consistent_length(X, index)
-        standard = None
-        if self.normalize == "standard":
-            standard = Standardization(self.standard_mean_, self.standard_scale_)
-        training = Training(X, index, np.empty((0, 0)), self.normalize, standard)
+        training = Training(X, index, np.empty((0, 0)), self.normalize, self.standardization())
         return Shots.of_blocks(training.blocks(), len(labels))
 
     def _keep_samples(self, *samples: NDArray[Any]) -> None:

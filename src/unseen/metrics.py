@@ -207,7 +207,7 @@ def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = BINS) -> Re
 class Reliability:
     """Predictions in bins of their confidence: number, mean confidence, accuracy (0 to 1; 0 if empty)."""
 
-    samples: NDArray[np.intp]  # (bins,)
+    samples: IndexArray  # (bins,)
     confidence: FloatArray  # (bins,)
     accuracy: FloatArray  # (bins,)
 

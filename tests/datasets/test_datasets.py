@@ -21,7 +21,7 @@ import small_data as small
 from conftest import ROOT
 from unseen.datasets import EMBEDDED, ZeroShotDataset, load_dataset
 from unseen.datasets.dataset import as_features, check_finite
-from unseen.datasets.digits import DISPLAY, UNSEEN
+from unseen.datasets.digits import DISPLAY, UNSEEN_DIGITS
 from unseen.datasets.splits import make_split
 from unseen.errors import UnseenError
 
@@ -49,8 +49,8 @@ def test_unseen_digits_follow_from_the_descriptions():
     """Seen prototypes have full rank, and unseen ones differ in at least three segments."""
     data = load_dataset("digits")
     assert np.linalg.matrix_rank(data.prototypes[data.seen]) == 7
-    for a in UNSEEN:
-        for b in UNSEEN:
+    for a in UNSEEN_DIGITS:
+        for b in UNSEEN_DIGITS:
             assert a == b or len(set(DISPLAY[str(a)]) ^ set(DISPLAY[str(b)])) >= 3
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from unseen.errors import UnseenError, need_extra, one_line
+from unseen.errors import UnseenError, import_extra, one_line
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
@@ -75,11 +75,7 @@ def _download(hub: ModuleType, reference: str, choose: Choose) -> tuple[Path, li
 
 
 def _from_cache(
-    hub: ModuleType,
-    reference: str,
-    choose: Choose,
-    cached: Sequence[str],
-    reason: Exception | None = None,
+    hub: ModuleType, reference: str, choose: Choose, cached: Sequence[str], reason: Exception | None = None
 ) -> tuple[Path, list[str]]:
     """Return the files of an earlier download; without one, say how to get them."""
     repo, revision = parse_reference(reference)
@@ -118,13 +114,9 @@ def _verify(path: Path, listed: RepoSibling, reference: str) -> None:
 
 def import_hub() -> ModuleType:
     """Return the package ``huggingface_hub``."""
-    try:
-        import huggingface_hub
-        import huggingface_hub.constants
-        import huggingface_hub.errors
-    except ImportError:
-        raise need_extra("huggingface_hub", "hub", "A model of the hub (hf:owner/name)") from None
-    return huggingface_hub
+    for part in (".constants", ".errors", ""):
+        hub: ModuleType = import_extra(f"huggingface_hub{part}", "hub", "A model of the hub (hf:owner/name)")
+    return hub
 
 
 def endpoint_of(hub: ModuleType) -> str:

@@ -59,10 +59,7 @@ def row_lengths(X: FloatArray) -> tuple[FloatArray, BoolArray]:
 
 
 def scaled_products(
-    X: FloatArray,
-    coefs: Sequence[FloatArray],
-    normalize: str | None,
-    out: Sequence[FloatArray] = (),
+    X: FloatArray, coefs: Sequence[FloatArray], normalize: str | None, out: Sequence[FloatArray] = ()
 ) -> list[FloatArray]:
     """Return ``scale_rows(X, normalize) @ coef`` for each coef (features, columns), in ``out`` if given.
 

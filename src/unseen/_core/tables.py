@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._core.blocks import BLOCK
+from unseen._core.blocks import BLOCK, BoolArray, IndexArray
 from unseen._core.csv_files import iterate_csv
 from unseen._core.npz import text_array
 from unseen.errors import UnseenError, import_extra, one_line
@@ -32,7 +32,7 @@ class Table:
 
     path: Path
     columns: dict[str, Column]
-    lines: NDArray[np.intp] | None = None  # (rows,), of a CSV file
+    lines: IndexArray | None = None  # (rows,), of a CSV file
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -79,7 +79,7 @@ class Table:
             found[:, number] = self.columns[name]
         return found
 
-    def _reject_text(self, name: str, wrong: NDArray[np.bool_], advice: str) -> None:
+    def _reject_text(self, name: str, wrong: BoolArray, advice: str) -> None:
         row, count = int(wrong.argmax()), np.count_nonzero(wrong)
         cell = str(self.columns[name][row])
         what = f"is {cell!r}" if cell else "is empty"
@@ -107,7 +107,7 @@ def _is_text(column: Column) -> bool:
     return column.dtype.kind == "O"  # as wide as its own cells, not as the longest one
 
 
-def _not_numbers(cells: Column) -> NDArray[np.bool_]:
+def _not_numbers(cells: Column) -> BoolArray:
     return np.array([not is_number(cell) for cell in cells.tolist()], dtype=bool)
 
 
@@ -187,7 +187,7 @@ def _read_parquet(path: Path) -> Table:
     parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
     try:
         table = parquet.read_table(path)
-        found = {name: _plain(column) for name, column in zip(table.column_names, table.columns)}
+        found = {name: _numbers_or_text(column) for name, column in zip(table.column_names, table.columns)}
     except MemoryError:
         raise
     except Exception as error:  # every kind of damage has its own error
@@ -197,7 +197,7 @@ def _read_parquet(path: Path) -> Table:
     return Table(path, found)
 
 
-def _plain(column: Any) -> Column:
+def _numbers_or_text(column: Any) -> Column:
     """Return a column of pyarrow as numbers or text; what is missing is NaN or empty."""
     values: Column = column.to_numpy()
     if values.dtype.kind in "fiub":

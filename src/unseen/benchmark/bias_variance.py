@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, IndexArray
 from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.methods.linear import LinearVS
 
@@ -70,9 +69,7 @@ def measure_bias_variance(
     return _decompose(data, test, predicted, grid)
 
 
-def _predict(
-    data: ZeroShotDataset, classes: NDArray[np.intp], test: NDArray[np.intp], alphas: FloatArray
-) -> FloatArray:
+def _predict(data: ZeroShotDataset, classes: IndexArray, test: IndexArray, alphas: FloatArray) -> FloatArray:
     """Return the attributes predicted from samples of some classes, (alphas, test samples, attributes)."""
     train = np.flatnonzero(np.isin(data.y, classes))
     path = LinearVS(data.prototypes, normalize=None).fit_path(
@@ -82,7 +79,7 @@ def _predict(
 
 
 def _decompose(
-    data: ZeroShotDataset, test: NDArray[np.intp], predicted: FloatArray, alphas: FloatArray
+    data: ZeroShotDataset, test: IndexArray, predicted: FloatArray, alphas: FloatArray
 ) -> BiasVariance:
     """Split the error of predictions (sets, alphas, test samples, attributes) into its parts."""
     h = data.X[test] @ data.truth.regression()  # (test samples, attributes)

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unseen._core.blocks import IndexArray
 from unseen._core.prototypes import Prototypes
 from unseen.benchmark.published import PublishedExperiment, recognize
 from unseen.benchmark.results import Asked, Description, SplitPart
@@ -208,9 +208,9 @@ def name_features(source: str, features: str | None) -> str | None:
     return describe_encoder(card) if card else features
 
 
-def class_counts(dataset: ZeroShotDataset, split: GZSLSplit, fold: Fold) -> dict[SplitPart, NDArray[np.intp]]:
+def class_counts(dataset: ZeroShotDataset, split: GZSLSplit, fold: Fold) -> dict[SplitPart, IndexArray]:
     """Return for each part of a split with one of its folds how many samples each class has in it."""
-    parts: dict[SplitPart, NDArray[np.intp]] = {
+    parts: dict[SplitPart, IndexArray] = {
         "train": fold.train,
         "seen_val": fold.seen_val,
         "val": fold.val,

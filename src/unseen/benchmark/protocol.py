@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unseen import __version__
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.rows import Rows, choose_rows
-from unseen._core.scaling import Standardization
 from unseen._core.scoring import iter_scores
 from unseen._core.training import Training
 from unseen._core.workspace import Workspace
@@ -61,7 +59,7 @@ def make_run(experiment: Experiment, method: str, seed: int) -> Run:
         "seed": seed,
         "version": __version__,
         "model": _fixed_parameters(model),
-        "grid": _grid(model),
+        "grid": _plain_grid(model),
     }
     return Run(fingerprint(determined_by), experiment.key, method, seed)
 
@@ -87,12 +85,12 @@ def evaluate_run(
         "seed": seed,
         "version": __version__,
         "model": _fixed_parameters(model),
-        "grid": _grid(model),
+        "grid": _plain_grid(model),
         "params_zsl": _plain_params(search.best_params_zsl_),
         "params_gzsl": _plain_params(search.best_params_),
         "gamma_zsl": float(_zsl(search).gamma),
         "gamma": float(search.gamma_),
-        "n_iter": _plain(getattr(search.estimator_, "n_iter_", None)),
+        "n_iter": _as_json(getattr(search.estimator_, "n_iter_", None)),
         "validation": _validation(search),
         **measured,
         "attribute_error": errors,
@@ -126,21 +124,21 @@ class TestSamples:
             "per-sample": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-sample"),
         }
 
-    def accuracy_by_class(self, predicted: NDArray[np.intp]) -> list[float | None]:
+    def accuracy_by_class(self, predicted: IndexArray) -> list[float | None]:
         """Return the accuracy of each class in percent, None for a class without test samples."""
         n_classes = len(self.seen)
         right = np.bincount(self.y[self.y == predicted], minlength=n_classes)
-        return _percent(right, np.bincount(self.y, minlength=n_classes))
+        return _shares_in_percent(right, np.bincount(self.y, minlength=n_classes))
 
 
 def _fixed_parameters(model: ZeroShotClassifier) -> PlainParams:
     """Return the parameters that selection does not try, without data and seed."""
     tried = {"prototypes", "random_state", *model.default_grid}
-    return {name: _plain(value) for name, value in model.get_params().items() if name not in tried}
+    return {name: _as_json(value) for name, value in model.get_params().items() if name not in tried}
 
 
-def _grid(model: ZeroShotClassifier) -> dict[str, list[JSON]]:
-    return {name: [_plain(value) for value in values] for name, values in model.default_grid.items()}
+def _plain_grid(model: ZeroShotClassifier) -> dict[str, list[JSON]]:
+    return {name: [_as_json(value) for value in values] for name, values in model.default_grid.items()}
 
 
 def _validation(search: GZSLClassifierCV) -> Validation:
@@ -228,7 +226,7 @@ def regret(curves: Curves, gamma: float) -> Regret:
     return {"gamma": float(curve.gamma), "H": curve.h, "loss": curve.h - curve.at(gamma)[2]}
 
 
-def class_table(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int) -> ClassTable:
+def class_table(y: IndexArray, predicted: IndexArray, n_classes: int) -> ClassTable:
     """Return for each class its samples, accuracy and most frequent confusion.
 
     >>> table = class_table(np.array([0, 0, 0, 1]), np.array([0, 2, 2, 1]), 3)
@@ -240,16 +238,14 @@ def class_table(y: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int
     wrong = np.array([found[0][1] if found else 0 for found in mistakes])
     return {
         "samples": samples.tolist(),
-        "accuracy": _percent(right, samples),
+        "accuracy": _shares_in_percent(right, samples),
         "confusion": [found[0][0] if found else None for found in mistakes],
-        "confused": _percent(wrong, samples),
+        "confused": _shares_in_percent(wrong, samples),
         "mistakes": mistakes,
     }
 
 
-def seen_confusion(
-    is_seen: NDArray[np.bool_], predicted_seen: NDArray[np.bool_]
-) -> dict[Kind, dict[Kind, int]]:
+def seen_confusion(is_seen: BoolArray, predicted_seen: BoolArray) -> dict[Kind, dict[Kind, int]]:
     """Return how many seen and unseen samples were predicted as seen and as unseen classes."""
 
     def count(true: bool) -> dict[Kind, int]:
@@ -278,8 +274,8 @@ def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredRe
     }
 
 
-def _bins(sure: FloatArray, right: NDArray[np.bool_], is_seen: NDArray[np.bool_]) -> dict[Kind, StoredBins]:
-    def bins(chosen: NDArray[np.bool_]) -> StoredBins:
+def _bins(sure: FloatArray, right: BoolArray, is_seen: BoolArray) -> dict[Kind, StoredBins]:
+    def bins(chosen: BoolArray) -> StoredBins:
         found = reliability(sure[chosen], right[chosen])
         return {
             "samples": found.samples.tolist(),
@@ -307,8 +303,7 @@ def attribute_error(experiment: Experiment, model: LinearVS) -> AttributeErrors:
 
 
 def _attribute_error(fitted: LinearVS, samples: Training) -> float:
-    if fitted.normalize == "standard":
-        samples = replace(samples, standard=Standardization(fitted.standard_mean_, fitted.standard_scale_))
+    samples = replace(samples, standard=fitted.standardization())
     # t = W x, and its mean squared distance to the prototype over samples and attributes
     squares = sum(np.sum((X @ fitted.mapping_.T - samples.S[y]) ** 2) for X, y in samples.blocks())
     return float(squares / (len(samples.y) * samples.S.shape[1]))
@@ -334,14 +329,14 @@ def _model_curve(curve: SeenUnseenCurve, maxima: ScoreMaxima, test: TestSamples)
     return {"curve": _stored(curve), "flips": _flips(maxima, test.is_seen), "ausuc": curve.ausuc}
 
 
-def _flips(maxima: ScoreMaxima, is_seen: NDArray[np.bool_]) -> dict[Kind, list[float]]:
-    def rising(chosen: NDArray[np.bool_]) -> list[float]:
+def _flips(maxima: ScoreMaxima, is_seen: BoolArray) -> dict[Kind, list[float]]:
+    def rising(chosen: BoolArray) -> list[float]:
         return [_shortened(gamma) for gamma in np.nan_to_num(np.sort(maxima.flips[chosen]))]
 
     return {"seen": rising(is_seen), "unseen": rising(~is_seen)}
 
 
-def _percent(part: NDArray[np.intp], whole: NDArray[np.intp]) -> list[float | None]:
+def _shares_in_percent(part: IndexArray, whole: IndexArray) -> list[float | None]:
     return [round(100 * p / w, 4) if w else None for p, w in zip(part.tolist(), whole.tolist())]
 
 
@@ -355,15 +350,15 @@ def _shortened(value: float) -> float:
 
 
 def _plain_params(params: Mapping[str, object]) -> PlainParams:
-    return cast(PlainParams, _plain(params))
+    return cast(PlainParams, _as_json(params))
 
 
-def _plain(value: object) -> JSON:
+def _as_json(value: object) -> JSON:
     """Return numbers, strings and containers as JSON knows them."""
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _as_json(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
+        return [_as_json(v) for v in value]
     if isinstance(value, np.generic):
         return cast(JSON, value.item())
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)

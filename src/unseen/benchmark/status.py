@@ -17,10 +17,10 @@ def describe_store(store: Store) -> Iterator[str]:
     """Yield lines for people: experiments, finished runs by method, failures, the last command."""
     store.check()
     with store.reading():
-        yield from list(_lines(store))
+        yield from list(_store_lines(store))
 
 
-def _lines(store: Store) -> Iterator[str]:
+def _store_lines(store: Store) -> Iterator[str]:
     finished = store.runs()
     done = [run for run, _ in finished]
     planned = list(dict.fromkeys([*store.planned(), *done]))

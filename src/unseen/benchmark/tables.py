@@ -124,7 +124,7 @@ def regret_table(summary: Summary) -> PaperTable:
     """Return how much H the gamma chosen on validation loses against the best one on test, and the time."""
     methods = summary["methods"]
     columns = [
-        Column(f"regret {step}", "here", {name: _cell(m["regret"][step]) for name, m in methods.items()})
+        Column(f"regret {step}", "here", {name: _our_cell(m["regret"][step]) for name, m in methods.items()})
         for step in STEPS[1:]
     ]
     columns.append(Column("seconds", "here", {name: Cell(m["seconds"]) for name, m in methods.items()}))
@@ -216,7 +216,7 @@ def _both_averagings(summary: Summary, published: Published) -> Iterator[Column]
         yield from _compare(summary, published, f"ZSL {_SHORT[averaging]}", "zsl", averaging)
     for letter in LETTERS[1:]:
         behind = {name: m["gzsl"][last][letter]["per-class"] for name, m in summary["methods"].items()}
-        yield Column(f"{letter} p.c.", "here", {name: _cell(spread) for name, spread in behind.items()})
+        yield Column(f"{letter} p.c.", "here", {name: _our_cell(spread) for name, spread in behind.items()})
     for averaging in AVERAGINGS:
         yield from _compare(summary, published, f"H {_SHORT[averaging]}", last, averaging)
     for averaging in AVERAGINGS:
@@ -234,7 +234,7 @@ def _compare(
 ) -> list[Column]:
     """Return our column and, for every source that printed the score, its column and the difference."""
     methods, decimals = summary["methods"], 3 if score == "ausuc" else 1
-    here = {name: _cell(_spread(method, score, averaging)) for name, method in methods.items()}
+    here = {name: _our_cell(_spread(method, score, averaging)) for name, method in methods.items()}
     marked = _mark_chance(_mark_best(here), summary["experiment"], score)
     columns = [Column(title, "here", marked, decimals)]
     for source, printed in published.items():
@@ -254,7 +254,7 @@ def _spread(method: MethodSummary, score: TableScore, averaging: Averaging) -> S
     return method["gzsl"][score]["H"][averaging]
 
 
-def _cell(spread: Spread) -> Cell:
+def _our_cell(spread: Spread) -> Cell:
     return Cell(spread["mean"], spread["std"])
 
 

@@ -15,7 +15,7 @@ from unseen.calibration.segments import last_of_equals, middle, usable_segments
 from unseen.errors import UnseenError
 from unseen.metrics import AVERAGINGS, harmonic_mean, percentile_interval
 
-_CELLS = 2**19  # replicates x samples in memory at a time
+_WEIGHTS_AT_ONCE = 2**19  # replicates x samples in memory at a time
 _ROUNDING = 1e-9  # accuracies (percent) that differ by less are the same number, summed in another order
 
 
@@ -88,7 +88,7 @@ def _resampled_weights(
     In each replicate the weights of the seen samples sum to 1, and so do those of the unseen samples.
     """
     rng = np.random.default_rng(random_state)
-    at_once = max(1, _CELLS // len(y))
+    at_once = max(1, _WEIGHTS_AT_ONCE // len(y))
     for start in range(0, n, at_once):
         rows = min(at_once, n - start)
         weight = np.empty((rows, len(y)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._core.blocks import BLOCK, FloatArray, IndexArray, row_blocks
+from unseen._core.blocks import BLOCK, BoolArray, FloatArray, IndexArray, row_blocks
 from unseen._core.checks import Check
 from unseen._core.files import file_sha256
 from unseen._core.labels import class_mask, label_positions
@@ -80,7 +80,7 @@ class ZeroShotDataset:
     y: Any
     prototypes: FloatArray
     class_names: tuple[str, ...]
-    unseen: NDArray[np.bool_]
+    unseen: BoolArray
     attribute_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
     trainval: IndexArray | None = None
@@ -104,7 +104,7 @@ class ZeroShotDataset:
             check_finite(self.X)
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
+    def seen(self) -> BoolArray:
         """The classes that have training samples."""
         return ~self.unseen
 
@@ -246,8 +246,9 @@ def _check_classes(data: ZeroShotDataset) -> None:
             f"The prototype of class {names[row]!r} is {S[row, column]} at attribute {column}, "
             "expected a finite number."
         )
-    if not data.missing:
-        _check_class_counts(data)
+    n_seen = int(data.seen.sum())
+    if n_seen < 2 and not data.missing:
+        raise UnseenError(f"There are {n_seen} seen classes, expected at least two to train on.")
 
 
 def check_class_names(names: Sequence[str]) -> None:
@@ -258,12 +259,6 @@ def check_class_names(names: Sequence[str]) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise UnseenError(f"Class {twice!r} is listed twice. Give every class a name of its own.")
-
-
-def _check_class_counts(data: ZeroShotDataset) -> None:
-    n_seen = int(data.seen.sum())
-    if n_seen < 2:
-        raise UnseenError(f"There are {n_seen} seen classes, expected at least two to train on.")
 
 
 def _check_labels(data: ZeroShotDataset) -> None:

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unseen._core.blocks import IndexArray
 from unseen._core.labels import class_mask
 from unseen.datasets.dataset import ZeroShotDataset
 
 # Which segments light up; a is the top bar, then clockwise to f, g is the middle bar.
-DISPLAY = {
-    "0": "abcdef",
-    "1": "bc",
-    "2": "abdeg",
-    "3": "abcdg",
-    "4": "bcfg",
-    "5": "acdfg",
-    "6": "acdefg",
-    "7": "abc",
-    "8": "abcdefg",
-    "9": "abcdfg",
-}
-BARS = {
-    "a": "top",
-    "b": "upper right",
-    "c": "lower right",
-    "d": "bottom",
-    "e": "lower left",
-    "f": "upper left",
-    "g": "middle",
-}
+LIT = ("abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg")
+DISPLAY = dict(zip("0123456789", LIT))
+PLACES = ("top", "upper right", "lower right", "bottom", "lower left", "upper left", "middle")
+BARS = dict(zip("abcdefg", PLACES))
 # The choice follows from the descriptions alone: those of the seen classes have full rank, and those of the
 # unseen classes differ from each other in at least three segments. Only 3, 4, 6 and 0, 1, 5 do both.
-UNSEEN = (3, 4, 6)
+UNSEEN_DIGITS = (3, 4, 6)
 # Seven folds over the seven seen digits: as many validation classes as there are unseen classes, and every
 # pair of digits is held out together exactly once (the lines of the Fano plane).
 LINES = tuple((k, (k + 1) % 7, (k + 3) % 7) for k in range(7))
@@ -45,7 +28,7 @@ def load_digits() -> ZeroShotDataset:
     X, y = datasets.load_digits(return_X_y=True)
     segments = [[float(letter in lit) for letter in BARS] for lit in DISPLAY.values()]
     y = y.astype(np.intp)
-    unseen = class_mask(UNSEEN, len(DISPLAY))
+    unseen = class_mask(UNSEEN_DIGITS, len(DISPLAY))
     return ZeroShotDataset(
         name="digits",
         X=X,
@@ -59,6 +42,6 @@ def load_digits() -> ZeroShotDataset:
     )
 
 
-def _balanced_folds(seen: NDArray[np.intp]) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
+def _balanced_folds(seen: IndexArray) -> tuple[tuple[IndexArray, IndexArray], ...]:
     """Return (train classes, validation classes) for each line."""
     return tuple((np.delete(seen, line), seen[sorted(line)]) for line in LINES)

@@ -24,28 +24,15 @@ from unseen._core.labels import (
 )
 from unseen._core.npz import map_npy, npz_names, read_npz, text_array
 from unseen._core.prototypes import Descriptions, Prototypes
-from unseen.datasets.dataset import (
-    ClassFolds,
-    ZeroShotDataset,
-    as_features,
-    check_class_names,
-)
+from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features, check_class_names
 from unseen.datasets.features import ENCODER_KEY, EncoderCard, read_encoder_card
 from unseen.datasets.prototypes import read_prototypes
 from unseen.datasets.shards import find_shards, open_shards
 from unseen.errors import UnseenError, did_you_mean
 
 ESSENTIAL = ("X", "y", "prototypes")
-OPTIONAL = (
-    "class_names",
-    "attribute_names",
-    "unseen_classes",
-    "test_seen",
-    "test_unseen",
-    "folds",
-    "groups",
-    "files",
-)
+NAMES = ("class_names", "attribute_names", "files")
+OPTIONAL = (*NAMES, "unseen_classes", "test_seen", "test_unseen", "folds", "groups")
 FOLDER_FILES = ("features.npy", "labels.csv", "prototypes.csv", "splits.csv")
 # a word in splits.csv -> the field of the data set
 SPLIT_WORDS = {"train": "trainval", "test_seen": "test_seen", "test_unseen": "test_unseen"}
@@ -86,7 +73,7 @@ def load_npz(
             f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three. It holds: "
             f"{', '.join(held) or 'nothing'}."
         )
-    pieces = Pieces(path.stem, content, (path,), read_encoder_card(path), tuple(_notes(held)))
+    pieces = Pieces(path.stem, content, (path,), read_encoder_card(path), tuple(_unused_arrays(held)))
     return assemble(pieces, prototypes, unseen_classes)
 
 
@@ -156,7 +143,7 @@ def _read_parts(path: Path, n_samples: int) -> dict[str, IndexArray]:
     return {field: np.flatnonzero(values == part) for part, field in SPLIT_WORDS.items()}
 
 
-def _notes(held: Sequence[str]) -> list[str]:
+def _unused_arrays(held: Sequence[str]) -> list[str]:
     """Return which arrays of a file are not used; a misspelled name would go unnoticed."""
     known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY)
     return [
@@ -222,7 +209,7 @@ def _missing(content: Content, described: Prototypes, notes: Sequence[str]) -> l
 
 def _describe_classes(content: Content, given: Descriptions | None) -> Prototypes:
     """Return the classes and their descriptions from what is given, else from the arrays."""
-    check_class_names(_names(content, "class_names"))
+    check_class_names(_listed_names(content, "class_names"))
     if isinstance(given, Prototypes):
         return given
     if isinstance(given, str | PathLike):
@@ -237,14 +224,14 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
         )
     if "prototypes" in content:
         S = prototype_rows(content["prototypes"])
-        names = _names(content, "class_names") or tuple(map(str, range(len(S))))
-        return Prototypes(np.array(names), _names(content, "attribute_names"), S)
+        names = _listed_names(content, "class_names") or tuple(map(str, range(len(S))))
+        return Prototypes(np.array(names), _listed_names(content, "attribute_names"), S)
     found = np.unique(_label_names(content.get("y", np.empty(0, dtype=int)), content, "y"))
-    names = _names(content, "class_names") or tuple(found.tolist())
+    names = _listed_names(content, "class_names") or tuple(found.tolist())
     return Prototypes(np.array(names, dtype=str), (), np.empty((len(names), 0)))
 
 
-def _names(content: Content, key: str) -> tuple[str, ...]:
+def _listed_names(content: Content, key: str) -> tuple[str, ...]:
     return tuple(map(str, content[key].ravel().astype(str))) if key in content else ()
 
 
@@ -261,7 +248,7 @@ def _label_names(given: ArrayLike, content: Content, what: str) -> NDArray[np.st
         return labels.astype(str)
     if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.rint(labels)):
         raise UnseenError(f"{what} is of type {labels.dtype}, expected integers or class names.")
-    numbers, names = labels.astype(np.intp), np.array(_names(content, "class_names"), dtype=str)
+    numbers, names = labels.astype(np.intp), np.array(_listed_names(content, "class_names"), dtype=str)
     if not len(names):
         return numbers.astype(str)
     wrong = numbers[(numbers < 0) | (numbers >= len(names))]

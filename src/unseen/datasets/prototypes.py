@@ -68,10 +68,10 @@ def _open_table(path: Path) -> tuple[Table, str]:
         _, header = next(iterate_csv(path))
         _check_header(path, header)
     table = read_table(path, text=header[:1])
-    return table, _class_column(table)
+    return table, _naming_column(table)
 
 
-def _class_column(table: Table) -> str:
+def _naming_column(table: Table) -> str:
     """Return the column that names the classes: the first, or the one after the row index of pandas."""
     first, *others = table.columns
     text = [name for name in others if table.is_text(name)]

@@ -62,7 +62,10 @@ def load_synthetic(
     >>> load_dataset("synthetic", n_samples=100, n_classes=8).X.shape
     (100, 128)
     """
-    _check_sizes(n_samples, n_features, n_classes, n_attributes)
+    _check_size("n_features", n_features, 1)
+    _check_size("n_classes", n_classes, 6)
+    _check_size("n_attributes", n_attributes, 1)
+    _check_size("n_samples", n_samples, 5 * n_classes)
     rng = np.random.default_rng(random_state)
     truth = _draw_truth(rng, n_features, n_attributes)
     Z = rng.standard_normal((n_classes, len(truth.mapping)))  # (classes, latent)
@@ -81,17 +84,9 @@ def load_synthetic(
     )
 
 
-def _check_sizes(n_samples: int, n_features: int, n_classes: int, n_attributes: int) -> None:
-    smallest = {"n_features": 1, "n_classes": 6, "n_attributes": 1, "n_samples": 5 * max(int(n_classes), 1)}
-    given = {
-        "n_samples": n_samples,
-        "n_features": n_features,
-        "n_classes": n_classes,
-        "n_attributes": n_attributes,
-    }
-    for name, value in given.items():
-        if not isinstance(value, Integral) or value < smallest[name]:
-            raise UnseenError(f"Got {name}={value!r}, but expected an integer of at least {smallest[name]}.")
+def _check_size(name: str, value: int, smallest: int) -> None:
+    if not isinstance(value, Integral) or value < smallest:
+        raise UnseenError(f"Got {name}={value!r}, but expected an integer of at least {smallest}.")
 
 
 def _draw_truth(rng: np.random.Generator, n_features: int, n_attributes: int) -> SyntheticTruth:

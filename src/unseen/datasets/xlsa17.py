@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._core.blocks import FloatArray, IndexArray
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.labels import class_mask, label_positions
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features
 from unseen.datasets.download import download_command
@@ -126,7 +126,7 @@ def _listed_test_classes(folder: Path, names: tuple[str, ...]) -> IndexArray:
 
 def _unseen_mask(
     test: IndexArray | None, y: IndexArray | None, n_classes: int, listed: IndexArray
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """Return the unseen classes: those of the test samples, or else those listed."""
     if y is None or test is None:
         return class_mask(listed, n_classes)

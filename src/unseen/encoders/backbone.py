@@ -50,11 +50,7 @@ AnyBackbone = Reference | Callable[[Floats], object] | ImageEncoder
 
 
 def open_backbone(
-    backbone: AnyBackbone,
-    *,
-    variant: str | None = None,
-    size: int | None = None,
-    threads: int | None = None,
+    backbone: AnyBackbone, *, variant: str | None = None, size: int | None = None, threads: int | None = None
 ) -> ImageEncoder:
     """Return an image network by name, or wrap a Python callable.
 

@@ -33,7 +33,7 @@ from unseen.encoders.images import ImageFiles, find_images, reject_bombs
 from unseen.encoders.preprocessing import Floats, Preprocessing
 from unseen.errors import UnseenError, one_line
 
-BATCH = 16  # crops that go through the backbone together
+CROPS_AT_ONCE = 16  # crops that go through the backbone together
 
 # ---- images through the backbone -------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ def stream_features(
             on_error(position, crops)
             continue
         ready.append((position, crops))
-        if len(ready) * preprocessing.crops >= BATCH:
+        if len(ready) * preprocessing.crops >= CROPS_AT_ONCE:
             yield _mean_over_crops(ready, backbone)
             ready = []
     if ready:
@@ -94,7 +94,7 @@ def _decode_ahead(
         try:
             for position, file in enumerate(files):
                 waiting.append((position, pool.submit(preprocessing, file)))
-                while len(waiting) * preprocessing.crops > 2 * BATCH and len(waiting) > 1:
+                while len(waiting) * preprocessing.crops > 2 * CROPS_AT_ONCE and len(waiting) > 1:
                     yield _outcome(*waiting.popleft())
             while waiting:
                 yield _outcome(*waiting.popleft())

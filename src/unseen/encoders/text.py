@@ -151,11 +151,7 @@ class TextEncoder:
 
     def describe(self) -> EncoderCard:
         """Return what identifies the encoder."""
-        return {
-            **self.files.describe(),
-            "output": self.output,
-            "pooling": self.pooling or "mean",
-        }
+        return {**self.files.describe(), "output": self.output, "pooling": self.pooling or "mean"}
 
     def __call__(self, texts: list[str]) -> FloatArray:
         """Return the embeddings (n_texts, width)."""

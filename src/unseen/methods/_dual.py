@@ -39,12 +39,11 @@ from tempfile import TemporaryFile
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import sgemm
 from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
-from unseen._core.blocks import FloatArray, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import read_ahead, release_pages
 
 BLOCK = 256  # samples whose scores come from one matrix product
@@ -55,7 +54,6 @@ PATIENCE = 50  # epochs after which a model is finished by descent on the primal
 VARIABLES = 2**20  # of the primal problem, at most: L-BFGS keeps fifty times as many numbers
 SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
-Labels = NDArray[np.intp]
 # (u, w) -> the point of w Q that is nearest to u; arrays are (samples, models, classes)
 Projection = Callable[[FloatArray, FloatArray], FloatArray]
 # violations -> weight of every sample, (samples, models, 1)
@@ -76,7 +74,7 @@ class Problem:
     """What is to be learned, but for alpha. Its loss has the smoothing 1."""
 
     X: Features  # (samples, features), mean squared length 1
-    y: Labels  # (samples,)
+    y: IndexArray  # (samples,)
     gram: FloatArray | np.float32  # K (classes, classes); a number stands for that many identities
     margins: FloatArray  # (classes, classes), or (classes, 1) if all wrong classes have the same
     project: Projection
@@ -94,7 +92,7 @@ class Problem:
         read = map if self.in_memory else read_ahead
         return zip(keys, read(self.X.__getitem__, keys))
 
-    def violations(self, F: FloatArray, y: Labels) -> FloatArray:
+    def violations(self, F: FloatArray, y: IndexArray) -> FloatArray:
         """Turn scores (samples, models, classes) into ``margin(y, c) + f(x, c) - f(x, y)``, in place."""
         own = right_class(y)
         F -= F[own][:, :, None] - self.margins[y][:, None]
@@ -235,15 +233,15 @@ class Stack:
         """Return the gap, met on the way, at which it is time to look at a model."""
         return tol
 
-    def _look(self, models: Labels, A: FloatArray, tol: float) -> FloatArray:
+    def _look(self, models: IndexArray, A: FloatArray, tol: float) -> FloatArray:
         """Return (P - D) / P(0) of some models with the weights A."""
         return self._gap(models, A)
 
-    def _restart(self, models: Labels, C: FloatArray) -> None:
+    def _restart(self, models: IndexArray, C: FloatArray) -> None:
         """Go on with exact C, without what rounding has added up."""
         self.C[:, models] = C
 
-    def _note(self, block: slice, models: Labels, F: FloatArray) -> None:
+    def _note(self, block: slice, models: IndexArray, F: FloatArray) -> None:
         """Take note of exact scores (block, models, classes)."""
 
     def _complete(self, block: slice, F: FloatArray) -> None:
@@ -255,7 +253,7 @@ class Stack:
 
     # ---- one epoch after another -----------------------------------------------------------------------
 
-    def _visit_all(self, order: NDArray[np.intp]) -> FloatArray:
+    def _visit_all(self, order: IndexArray) -> FloatArray:
         """Visit every sample once; return the gap of each model, as it was met on the way."""
         sums = np.zeros((2, len(self.active)))  # of loss and gap
         for block, X in self.visited.blocks(order):
@@ -265,20 +263,20 @@ class Stack:
             self.solutions[i].losses.append(float(value))
         return np.asarray(gap / self.at_zero)
 
-    def _weights(self, models: Labels) -> FloatArray:
+    def _weights(self, models: IndexArray) -> FloatArray:
         """Return ``A' = -X' G / (2 alpha n)`` of some models (features, models, classes)."""
         A = np.zeros((self.problem.X.shape[1], len(models), self.C.shape[2]), dtype=np.float32)
         for block, X in self.problem.blocks(range(self.n_blocks)):
             subtract_product(rows_of(A), X.T, rows_of(self._pushes(block, models)))
         return A
 
-    def _pushes(self, block: slice, models: Labels) -> FloatArray:
+    def _pushes(self, block: slice, models: IndexArray) -> FloatArray:
         """Return ``G / (2 alpha n)`` of some models (block, models, classes)."""
         G = complete(np.take(self.b[block], models, axis=1), self.problem.y[block])
         G /= self.double[models][:, None]
         return G
 
-    def _gap(self, models: Labels, A: FloatArray) -> FloatArray:
+    def _gap(self, models: IndexArray, A: FloatArray) -> FloatArray:
         """Return (P - D) / P(0) of some models with the weights A."""
         problem = self.problem
         C = problem.mix(A)
@@ -307,7 +305,7 @@ class Stack:
             self.solutions[self.active[model]].losses += found.losses
         return gap
 
-    def _finish(self, models: Labels, A: FloatArray, gap: FloatArray) -> None:
+    def _finish(self, models: IndexArray, A: FloatArray, gap: FloatArray) -> None:
         """Take models out of the stack."""
         for i, j in enumerate(self.active[models]):
             self.solutions[j].A = np.ascontiguousarray(A[:, i].T)
@@ -347,7 +345,7 @@ class Stack:
     def _move(
         self,
         F: FloatArray,
-        y: Labels,
+        y: IndexArray,
         products: FloatArray,
         b: FloatArray,
         w: FloatArray,
@@ -432,12 +430,12 @@ def zeros(shape: tuple[int, ...]) -> FloatArray:
         return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
 
 
-def right_class(y: Labels) -> tuple[Labels, slice, Labels]:
+def right_class(y: IndexArray) -> tuple[IndexArray, slice, IndexArray]:
     """Return the index of the right class of each sample in (samples, models, classes)."""
     return np.arange(len(y)), slice(None), y
 
 
-def complete(G: FloatArray, y: Labels) -> FloatArray:
+def complete(G: FloatArray, y: IndexArray) -> FloatArray:
     """Set the right classes, which hold 0, to ``-sum_c G_c``, in place."""
     G[right_class(y)] = -(G @ np.ones(G.shape[2], dtype=G.dtype))  # quicker than a sum
     return G

@@ -18,9 +18,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import release_pages
-from unseen.methods._dual import PATIENCE, Features, Labels, Problem, Stack, rows_of, zeros
+from unseen.methods._dual import PATIENCE, Features, Problem, Stack, rows_of, zeros
 
 DIRECTIONS = 384  # in which samples are visited if there are at least four times as many features
 LOOK = 0.01  # gap in these directions at which a model first sees all features
@@ -63,7 +63,7 @@ class ShortStack(Stack):
     def _look_at(self, tol: float) -> float | FloatArray:
         return np.maximum(self.due, tol) if self.short else tol
 
-    def _look(self, models: Labels, A: FloatArray, tol: float) -> FloatArray:
+    def _look(self, models: IndexArray, A: FloatArray, tol: float) -> FloatArray:
         gap = super()._look(models, A, tol)
         self.stalled = bool(
             (gap >= np.maximum(self.gap[models], 2 * tol)).any()
@@ -71,10 +71,10 @@ class ShortStack(Stack):
         self.gap[models], self.due[models] = gap, gap / 10
         return gap
 
-    def _restart(self, models: Labels, C: FloatArray) -> None:
+    def _restart(self, models: IndexArray, C: FloatArray) -> None:
         super()._restart(models, C if not self.short else np.zeros(()))
 
-    def _note(self, block: slice, models: Labels, F: FloatArray) -> None:
+    def _note(self, block: slice, models: IndexArray, F: FloatArray) -> None:
         if self.short:
             self.scores[block][:, models] = F + self._left_out_scores(block, models)
 
@@ -84,7 +84,7 @@ class ShortStack(Stack):
             F -= self._left_out_scores(block, np.arange(len(self.active)))
             release_pages(self.scores)
 
-    def _left_out_scores(self, block: slice, models: Labels) -> FloatArray:
+    def _left_out_scores(self, block: slice, models: IndexArray) -> FloatArray:
         """Return ``R R' G K / (2 alpha n)`` of some models (block, models, classes)."""
         GK = self.problem.mix(self._pushes(block, models))
         return (self.left_out[block.start] @ rows_of(GK)).reshape(GK.shape)
@@ -96,7 +96,7 @@ class ShortStack(Stack):
         self.left_out[block.start] = products - X @ X.T
         return products
 
-    def _finish(self, models: Labels, A: FloatArray, gap: FloatArray) -> None:
+    def _finish(self, models: IndexArray, A: FloatArray, gap: FloatArray) -> None:
         left = np.delete(np.arange(len(self.active)), models)
         super()._finish(models, A, gap)
         self.scores = np.take(self.scores, left, axis=1)

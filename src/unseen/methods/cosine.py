@@ -56,14 +56,14 @@ class Cosine(ZeroShotClassifier):
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         for model in models:
             if self.prototypes is None:
-                model.prototypes_ = model.training_prototypes_ = _class_means(training)
+                model.prototypes_ = model.training_prototypes_ = _scaled_means(training)
             yield np.empty((0, training.X.shape[1]))  # nothing is learned
 
     def rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         return scale_rows(S, "l2"), np.zeros(len(S))
 
 
-def _class_means(training: Training) -> FloatArray:
+def _scaled_means(training: Training) -> FloatArray:
     """Return the mean of the scaled samples of each class, (classes, features)."""
     sums = np.zeros((len(training.S), training.X.shape[1]))
     for X, y in training.blocks():

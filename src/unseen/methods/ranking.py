@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from unseen._core.blocks import FloatArray, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError
-from unseen.methods._dual import BLOCK, Features, Labels, Problem, solve_path
+from unseen.methods._dual import BLOCK, Features, Problem, solve_path
 from unseen.methods._few_directions import ShortStack, few_directions_pay, in_few_directions
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
@@ -143,7 +143,7 @@ class VisitedRows:
     The shift is half the mean of the features; with the scale their mean squared length is 1.
     """
 
-    def __init__(self, training: Training, order: Labels) -> None:
+    def __init__(self, training: Training, order: IndexArray) -> None:
         self.training, self.order, self.shape = training, order, training.X.shape
         self.shift, self.scale = shift_and_scale(training)
 
@@ -177,7 +177,7 @@ class ScaledRows:
 
 
 def visited_rows(
-    training: Training, order: Labels, copied: bool, few: bool
+    training: Training, order: IndexArray, copied: bool, few: bool
 ) -> tuple[Features, FloatArray | None, FloatArray, float]:
     """Return the features in this order, the same in few directions if asked for, their shift and scale.
 
@@ -198,7 +198,7 @@ def scaled_rows(training: Training) -> ScaledRows:
     return ScaledRows(rows.copy(), rows.shift, rows.scale)
 
 
-def visiting_order(n: int, rng: np.random.RandomState, run: int) -> Labels:
+def visiting_order(n: int, rng: np.random.RandomState, run: int) -> IndexArray:
     """Return 0..n-1 in a random order of runs of neighbors, each block of them shuffled.
 
     Neighbors are read from disk together; every block holds runs from all over the data.
