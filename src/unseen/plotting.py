@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,8 +24,20 @@ __all__ = [
 ]
 
 
+class _AlphaDisplay(Display):
+    """Curves against the regularization; the fields are the columns of the table."""
+
+    def _finish(self, ylabel: str) -> None:
+        self.ax_.set(xscale="log", xlabel="λ", ylabel=ylabel, ylim=(0, None))
+        self.ax_.legend(loc="lower left")
+
+    def frame(self) -> Any:
+        """Return the curves as a pandas DataFrame, one row per value of alpha."""
+        return data_frame({name: values for name, values in vars(self).items() if not name.endswith("_")})
+
+
 @dataclass
-class LambdaDisplay(Display):
+class LambdaDisplay(_AlphaDisplay):
     """Both accuracies against the regularization, and where its two optima are (the paper's Fig. 1).
 
     Accuracy of unseen samples among unseen classes, of seen samples among seen classes, and the best
@@ -63,13 +75,7 @@ class LambdaDisplay(Display):
         self.ax_.plot(self.alpha, self.h, "o-", color=HARMONIC, label="best harmonic mean H")
         self.ax_.axvline(self.best_zsl, color=UNSEEN, linestyle=":", label="λ for ZSL")
         self.ax_.axvline(self.best, color=HARMONIC, linestyle=":", label="λ for GZSL")
-        self.ax_.set(xscale="log", xlabel="λ", ylabel="validation accuracy (%)", ylim=(0, None))
-        self.ax_.legend(loc="lower left")
-
-    def frame(self) -> Any:
-        """Return the curves as a pandas DataFrame, one row per value of alpha."""
-        columns = {"alpha": self.alpha, "zsl": self.zsl, "seen": self.seen, "h": self.h}
-        return data_frame({**columns, "best_zsl": self.best_zsl, "best": self.best})
+        self._finish("validation accuracy (%)")
 
 
 @dataclass
@@ -116,7 +122,7 @@ class SplitsDisplay(Display):
 
 
 @dataclass
-class AttributeErrorDisplay(Display):
+class AttributeErrorDisplay(_AlphaDisplay):
     """Error of predicted attributes against the regularization, seen and unseen (the paper's Fig. 3a)."""
 
     alpha: Sequence[float]
@@ -134,16 +140,11 @@ class AttributeErrorDisplay(Display):
     def _draw(self) -> None:
         self.ax_.plot(self.alpha, self.unseen, "o-", color=UNSEEN, label="unseen classes")
         self.ax_.plot(self.alpha, self.seen, "o-", color=SEEN, label="seen classes")
-        self.ax_.set(xscale="log", xlabel="λ", ylabel="mean squared error of attributes", ylim=(0, None))
-        self.ax_.legend(loc="lower left")
-
-    def frame(self) -> Any:
-        """Return the errors as a pandas DataFrame, one row per value of alpha."""
-        return data_frame({"alpha": self.alpha, "seen": self.seen, "unseen": self.unseen})
+        self._finish("mean squared error of attributes")
 
 
 @dataclass
-class BiasVarianceDisplay(Display):
+class BiasVarianceDisplay(_AlphaDisplay):
     """What the error of a ridge regression is made of, against its regularization (the paper's Fig. 3b).
 
     The fields are those of ``unseen.benchmark.bias_variance.BiasVariance``:
@@ -161,9 +162,4 @@ class BiasVarianceDisplay(Display):
         self.ax_.plot(self.alpha, self.variance, color="C0", label="variance")
         self.ax_.plot(self.alpha, self.bias, color="C3", label="bias²")
         self.ax_.plot(self.alpha, self.noise, color="0.6", linestyle="--", label="noise")
-        self.ax_.set(xscale="log", xlabel="λ", ylabel="mean squared error", ylim=(0, None))
-        self.ax_.legend(loc="lower left")
-
-    def frame(self) -> Any:
-        """Return the parts as a pandas DataFrame, one row per value of alpha."""
-        return data_frame({field.name: getattr(self, field.name) for field in fields(self)})
+        self._finish("mean squared error")

@@ -61,18 +61,15 @@ def _rich(table: PaperTable) -> RichTable:
     for group in table.groups():
         drawn.add_section()
         for name, cells in group:
-            texts = [_rich_cell(column, cell) for column, cell in cells]
+            narrow = [(column, _narrow(column, cell)) for column, cell in cells]
+            texts = [_cell_text(column, cell, "[bold not dim]{}[/]", "±") for column, cell in narrow]
             drawn.add_row(describe_method(name).title, *texts, style="bold" if name == AVERAGE else None)
     return drawn
 
 
-def _rich_cell(column: Column, cell: Cell | None) -> str:
-    if cell is None:
-        return ""
-    # A terminal is narrow, so it shows no standard deviations of published numbers.
-    shown = cell if column.source == "here" else replace(cell, std=None)
-    text = shown.text(column.decimals, column.signed, between="±")
-    return f"[bold not dim]{text}[/]" if cell.best else text
+def _narrow(column: Column, cell: Cell | None) -> Cell | None:
+    """Leave out the standard deviations of published numbers: a terminal is narrow."""
+    return cell if cell is None or column.source == "here" else replace(cell, std=None)
 
 
 def to_markdown(tables: Iterable[PaperTable]) -> str:

@@ -26,35 +26,29 @@ def read_sources(files: Sequence[str | PathLike[str]], encoder: Encoder | None =
     of texts for the encoder, in which a class may have several lines. An ``.npz`` has ``prototypes`` and
     ``class_names``.
     """
-    return combine([_read_source(Path(file), encoder) for file in files])
+    return combine([read_prototypes(Path(file), encoder) for file in files])
 
 
-def _read_source(file: Path, encoder: Encoder | None) -> Prototypes:
-    if file.suffix == ".npz":
-        return _read_npz_prototypes(file)
-    table, label = _open_table(file)
+def read_prototypes(path: Path, encoder: Encoder | None = None) -> Prototypes:
+    """Return the descriptions in a CSV or Parquet table: the class name first, then its attributes or words.
+
+    Or in an ``.npz``, as ``unseen describe`` writes it. Words need a text encoder.
+    """
+    if path.suffix == ".npz":
+        return _read_npz_prototypes(path)
+    table, label = _open_table(path)
     attributes = _attributes(table, label)
     if len(attributes) != 1 or not table.is_text(attributes[0]):
         return _from_table(table, label)
     if encoder is None:
         raise UnseenError(
-            f"{file} describes classes in words. Give a text encoder with --encoder: an ONNX file, a folder "
+            f"{path} describes classes in words. Give a text encoder with --encoder: an ONNX file, a folder "
             "in Hugging Face layout, or hf:owner/name."
         )
     texts: dict[str, list[str]] = {}
     for name, text in zip(_class_names(table, label), table.columns[attributes[0]]):
         texts.setdefault(name, []).append(text)
-    return replace(Prototypes.from_text(texts, encoder), files=(file,))
-
-
-def read_prototypes(path: Path) -> Prototypes:
-    """Return the descriptions in a CSV or Parquet table: the class name first, then its attributes.
-
-    Or in an ``.npz``, as ``unseen describe`` writes it.
-    """
-    if path.suffix == ".npz":
-        return _read_npz_prototypes(path)
-    return _from_table(*_open_table(path))
+    return replace(Prototypes.from_text(texts, encoder), files=(path,))
 
 
 def _open_table(path: Path) -> tuple[Table, str]:
