@@ -7,12 +7,12 @@ of two methods is known better than either score.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray
+from unseen._core.blocks import FloatArray, row_blocks
 from unseen.benchmark.results import STEPS, RunResult, Score
 from unseen.metrics import harmonic_mean, percentile_interval
 
@@ -69,7 +69,8 @@ def resample_classes(
     of_unseen, of_seen = np.flatnonzero(tested & is_unseen), np.flatnonzero(tested & ~is_unseen)
     draws: dict[tuple[str, Score], list[FloatArray]] = {key: [] for key in tables}
     rng = np.random.default_rng(random_state)
-    for n in _block_sizes(n_replicates, len(unseen)):
+    for block in row_blocks(n_replicates, max(1, _AT_ONCE // max(1, len(unseen)))):
+        n = block.stop - block.start
         w_unseen, w_seen = _weights(rng, n, len(of_unseen)), _weights(rng, n, len(of_seen))
         for (method, score), table in tables.items():
             U = table[:, of_unseen] @ w_unseen.T  # (runs, replicates)
@@ -91,9 +92,3 @@ def _weights(rng: np.random.Generator, n_replicates: int, n_classes: int) -> Flo
         return np.empty((n_replicates, 0))
     drawn = rng.multinomial(n_classes, np.full(n_classes, 1 / n_classes), size=n_replicates)
     return np.asarray(drawn / n_classes)
-
-
-def _block_sizes(n_replicates: int, n_classes: int) -> Iterator[int]:
-    most = max(1, _AT_ONCE // max(n_classes, 1))
-    for start in range(0, n_replicates, most):
-        yield min(most, n_replicates - start)

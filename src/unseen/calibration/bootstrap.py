@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray, row_blocks
 from unseen.calibration.curve import Goal, ScoreMaxima, check_label_columns, resolution_of, sorted_flips
 from unseen.calibration.segments import last_of_equals, middle, usable_segments
 from unseen.errors import UnseenError
@@ -88,9 +88,8 @@ def _resampled_weights(
     In each replicate the weights of the seen samples sum to 1, and so do those of the unseen samples.
     """
     rng = np.random.default_rng(random_state)
-    at_once = max(1, _WEIGHTS_AT_ONCE // len(y))
-    for start in range(0, n, at_once):
-        rows = min(at_once, n - start)
+    for block in row_blocks(n, max(1, _WEIGHTS_AT_ONCE // len(y))):
+        rows = block.stop - block.start
         weight = np.empty((rows, len(y)))
         for side in (np.flatnonzero(seen[y]), np.flatnonzero(~seen[y])):
             drawn = rng.integers(len(side), size=(rows, len(side)))

@@ -23,7 +23,7 @@ from unseen.encoders.preprocessing import (
     from_card,
     from_open_clip,
     from_timm,
-    read_preprocessing,
+    from_transformers,
 )
 from unseen.encoders.references import ModelFiles, Reference, find_model
 from unseen.errors import UnseenError
@@ -242,11 +242,15 @@ def _find_pooling(files: ModelFiles) -> str:
 
 
 def _find_preprocessing(files: ModelFiles) -> Preprocessing | None:
-    processor = files.config("preprocessor_config.json")
-    if not processor:
-        nested = files.config("processor_config.json").get("image_processor")
-        processor = nested if isinstance(nested, Mapping) else {}
-    return read_preprocessing(processor, files.config("open_clip_config.json"), files.config("config.json"))
+    """Return what the files beside a model say, or None if none of them says anything."""
+    nested = files.config("processor_config.json").get("image_processor")
+    processor = files.config("preprocessor_config.json") or nested
+    if processor and isinstance(processor, Mapping):
+        return from_transformers(processor)
+    if open_clip := files.config("open_clip_config.json"):
+        return from_open_clip(open_clip)
+    timm = files.config("config.json").get("pretrained_cfg")
+    return from_timm(timm) if isinstance(timm, Mapping) else None
 
 
 def _pool(found: FloatArray, layout: str, pooling: str) -> FloatArray:

@@ -143,25 +143,6 @@ def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
 # ---- what the configuration of a model says --------------------------------------------------------
 
 
-def read_preprocessing(
-    processor: Mapping[str, object], open_clip: Mapping[str, object], config: Mapping[str, object]
-) -> Preprocessing | None:
-    """Return what the files beside a model say, or None if none of them says anything.
-
-    Parameters
-    ----------
-    processor : content of ``preprocessor_config.json`` (transformers)
-    open_clip : content of ``open_clip_config.json``
-    config : content of ``config.json``, where timm keeps ``pretrained_cfg``
-    """
-    if processor:
-        return from_transformers(processor)
-    if open_clip:
-        return from_open_clip(open_clip)
-    timm = config.get("pretrained_cfg")
-    return from_timm(timm) if isinstance(timm, Mapping) else None
-
-
 def from_transformers(config: Mapping[str, object]) -> Preprocessing:
     """Return what a ``preprocessor_config.json`` of transformers says.
 

@@ -16,7 +16,7 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.progress import progress
 from unseen.datasets.features import EncoderCard
 from unseen.encoders._onnx import Node, Tensor, find_output, open_session, run_session, signature
-from unseen.encoders.references import ModelFiles, Reference, find_model
+from unseen.encoders.references import Config, ModelFiles, Reference, find_model
 from unseen.errors import UnseenError, import_extra, one_line
 
 if TYPE_CHECKING:
@@ -289,12 +289,9 @@ def _pad_token(tokenizer: Tokenizer, files: ModelFiles) -> tuple[str, int]:
     if isinstance(said, str) and known is not None:
         return said, known
     config = files.config("config.json")
-    text_config = config.get("text_config")
-    for place in (text_config, config):
-        number = place.get("pad_token_id") if isinstance(place, dict) else None
-        if isinstance(number, int):
-            return tokenizer.id_to_token(number) or "[PAD]", number
-    return tokenizer.id_to_token(0) or "[PAD]", 0
+    numbers = [place.get("pad_token_id") for place in (_text_config(config), config)]
+    number = next((number for number in numbers if isinstance(number, int)), 0)
+    return tokenizer.id_to_token(number) or "[PAD]", number
 
 
 def _limit(tokenizer: Tokenizer, files: ModelFiles, fixed: int | None) -> int | None:
@@ -307,12 +304,17 @@ def _limit(tokenizer: Tokenizer, files: ModelFiles, fixed: int | None) -> int | 
     return min((limit for limit in known if limit is not None), default=None)
 
 
-def _positions(config: Mapping[str, object]) -> int | None:
+def _positions(config: Config) -> int | None:
     """Return the number of position embeddings, less those that hold no token."""
-    text_config = config.get("text_config")
-    inner = text_config if isinstance(text_config, dict) else config
+    inner = _text_config(config)
     found = _small(inner.get("max_position_embeddings"))
     return found if found is None else found - 2 * (inner.get("model_type") in OFFSET_POSITIONS)
+
+
+def _text_config(config: Config) -> Config:
+    """Return the part about text in the configuration of a model of images and text, else all of it."""
+    inner = config.get("text_config")
+    return inner if isinstance(inner, dict) else config
 
 
 def _small(value: object) -> int | None:
