@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pydoc
+from inspect import signature
 from typing import NamedTuple
 
 import numpy as np
@@ -257,3 +259,19 @@ def test_the_best_classes_come_as_a_table(tables, fitted):
     assert_array_equal(top[top["rank"] == 1]["class"], fitted.predict(tables.X.iloc[:7]))
     p = fitted.predict_proba(tables.X.iloc[:7])
     assert_allclose(top[top["rank"] == 2]["probability"], np.sort(p, axis=1)[:, -2])
+
+
+def test_help_is_short_and_methods_of_scikit_learn_work_as_before(tables, fitted):
+    text = pydoc.plain(pydoc.render_doc(GZSLClassifierCV))
+    assert len(text.splitlines()) <= 250
+    for name in ("predict_set", "recalibrate", "set_fit_request", "get_params", "score"):
+        assert f" {name}(self" in text
+    assert fitted.score(tables.X, tables.y) == np.mean(fitted.predict(tables.X) == tables.y)
+    assert "sample_weight" in signature(GZSLClassifierCV.set_fit_request).parameters
+    assert clone(fitted).set_params(estimator__alpha=3.0).estimator.alpha == 3.0
+
+    class Own(GZSLClassifierCV):
+        """A subclass has what its parent has."""
+
+    assert Own(fitted.estimator).get_params().keys() == fitted.get_params().keys()
+    assert hasattr(Own, "set_fit_request")

@@ -1,9 +1,16 @@
-"""Estimators in one line."""
+"""How estimators show themselves: a repr in one line, help without the texts of scikit-learn."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import getattr_static
+from typing import Any, TypeVar
+
 import numpy as np
 from sklearn.base import BaseEstimator
+
+Class = TypeVar("Class", bound=type)
 
 
 def one_line_repr(estimator: BaseEstimator, n_characters: int = 120) -> str:
@@ -15,3 +22,35 @@ def one_line_repr(estimator: BaseEstimator, n_characters: int = 120) -> str:
     """
     with np.printoptions(threshold=0, edgeitems=1):
         return " ".join(BaseEstimator.__repr__(estimator, N_CHAR_MAX=n_characters).split())
+
+
+class FirstLine:
+    """A method with the first line of its documentation; all else is as it was."""
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
+        bound = self.method.__get__(instance, owner)
+
+        @wraps(bound)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return bound(*args, **kwargs)
+
+        call.__doc__ = bound.__doc__.strip().partition("\n")[0]
+        return call
+
+
+def shorten_help(cls: Class) -> Class:
+    """Keep one line of help of each method that a class has from scikit-learn, such as ``set_fit_request``.
+
+    >>> from sklearn.decomposition import PCA
+    >>> shorten_help(type("Short", (PCA,), {})).get_params.__doc__
+    'Get parameters for this estimator.'
+    """
+    public = [name for name in dir(cls) if not name.startswith("_")]
+    for name in [*public, "__init_subclass__"]:
+        method = getattr(cls, name)
+        if callable(method) and method.__module__.startswith("sklearn.") and method.__doc__:
+            setattr(cls, name, FirstLine(getattr_static(cls, name)))
+    return cls

@@ -85,10 +85,7 @@ class CalibratedPrediction:
         return self.similarity(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of every class, (n_samples, n_classes).
-
-        It is the softmax of the calibrated scores divided by ``temperature_``.
-        """
+        """Return probabilities, (n_samples, n_classes): the softmax of the scores over ``temperature_``."""
         return probabilities(self.similarity(X), self.temperature_)
 
     def predict(
@@ -112,11 +109,9 @@ class CalibratedPrediction:
             of known ones: 0.05 keeps 95 % of them.
         taxonomy : path of a CSV file, DataFrame or mapping, optional
             Groups of the classes: a table ``class, genus, family, ...`` from fine to coarse, or pairs
-            ``child, parent``. Then the labels are those of the finest groups, as text: a class, a genus, ...,
-            or ``"unknown"`` if no group is probable enough. The probability of a group is the sum over its
-            classes.
+            ``child, parent``. The labels are then the finest groups that reach the confidence, as text.
         confidence : float
-            With a taxonomy: how probable a group must be, from 0 to 1.
+            With a taxonomy: how probable a group must be, from 0 to 1. A group adds up its classes.
         """
         check_is_fitted(self, "gamma_")
         if taxonomy is not None:
@@ -155,33 +150,11 @@ class CalibratedPrediction:
         return self.held_out_.rejection.threshold(reject)
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
-        """Return the candidates of every sample: the classes that are probable enough.
+        """Return which classes are candidates of every sample, (n_samples, n_classes), bool.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        coverage : float
-            The share of samples whose set holds their class, above 0 and below 1. It is guaranteed, on
-            average, for samples of seen classes that are exchangeable with the training samples, as far as
-            cross-fitted models are like the final one. For unseen classes it is what held-out classes have
-            shown. With fewer than ``coverage / (1 - coverage)`` of these, every unseen class is a candidate.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_samples, n_classes)
-            Whether each of ``classes_`` is a candidate. A sample without any is of no described class, as far
-            as the model can tell.
-
-        Examples
-        --------
-        >>> from unseen import GZSLClassifierCV, LinearSV
-        >>> from unseen.datasets import load_dataset
-        >>> data = load_dataset("digits")
-        >>> seen = data.seen[data.y]
-        >>> model = GZSLClassifierCV(LinearSV(data.prototypes)).fit(data.X[seen], data.y[seen])
-        >>> sets = model.predict_set(data.X[:3], coverage=0.8)
-        >>> [model.classes_[row].tolist() for row in sets]
-        [[0, 6], [1, 3, 4, 6], [1, 2, 3, 4, 6, 7]]
+        ``coverage``, above 0 and below 1, is the share of samples whose candidates include their class. For
+        seen classes it is guaranteed on average, if samples are exchangeable with the training samples; for
+        unseen ones it is what held-out classes have shown. A sample without candidates is of no known class.
         """
         return np.asarray(self.predict_proba(X) >= self.set_thresholds(coverage))
 
@@ -191,10 +164,7 @@ class CalibratedPrediction:
         return class_thresholds(self.held_out_.sets, coverage, self.seen_)
 
     def predict_top(self, X: Any, k: int = 3) -> Any:
-        """Return the k best classes of every sample as a pandas DataFrame.
-
-        Each sample has k rows: ``sample``, ``rank``, ``class``, ``probability``, ``kind`` (seen or unseen).
-        """
+        """Return a pandas DataFrame of the k best classes of every sample, with probability and kind."""
         import pandas as pd
 
         sure = self.predict_proba(X)  # (samples, classes)
@@ -213,8 +183,7 @@ class CalibratedPrediction:
     def explain(self, X: Any, rival: Any = None, top: int = 5) -> Explanation:
         """Return why each sample is of its class and not of its closest rival: the attributes that decide.
 
-        The parameters are those of ``ZeroShotClassifier.explain``. What calibration does to the difference of
-        the two scores is a part of its own.
+        As ``ZeroShotClassifier.explain``; the part of calibration is stated separately.
         """
         from unseen.methods.explanation import explain
 
@@ -234,8 +203,7 @@ class CalibratedPrediction:
     ) -> Self:
         """Add unseen classes by their descriptions, and a few samples if there are any, without training.
 
-        The parameters are those of ``ZeroShotClassifier.add_classes``. gamma stays; ``recalibrate`` chooses
-        it again for the larger set of classes.
+        As ``ZeroShotClassifier.add_classes``. gamma stays; ``recalibrate`` chooses it for all classes again.
         """
         check_is_fitted(self, "gamma_")
         before = len(self.classes_)

@@ -15,10 +15,9 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from unseen._core.blocks import BoolArray
 from unseen._core.parallel import results
 from unseen._core.progress import progress
-from unseen._core.representation import one_line_repr
+from unseen._core.representation import one_line_repr, shorten_help
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
 from unseen.datasets.splits import GZSLFolds
@@ -73,17 +72,15 @@ class Choice(NamedTuple):
     trials: list[Trial]
 
 
+@shorten_help
 class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Choose parameters and calibration on held-out classes, then retrain on everything.
 
-    For every fold and every element of the grid a model is trained on the train classes. Its *ZSL score* is
-    the accuracy on validation classes among themselves; its exact seen-unseen curve gives the harmonic
-    mean for every gamma. ``best_params_zsl_`` has the best mean ZSL score, ``best_params_`` the best mean
-    harmonic mean at its own gamma. Then the model is retrained on all samples, and gamma becomes part of
-    the intercepts of the seen classes.
-
-    Weights and parameters never depend on a prototype of an unseen class. gamma does with
-    ``gamma="retention"``, and never on a sample of an unseen class.
+    For every fold and every element of the grid a model is trained on the train classes. Its exact
+    seen-unseen curve on validation samples gives the harmonic mean H for every gamma; the best mean H
+    chooses the parameters. Then the model is retrained on all samples, and gamma becomes part of the
+    intercepts of the seen classes. Nothing depends on a sample of an unseen class; gamma alone depends on
+    their prototypes, with ``gamma="retention"``.
 
     Parameters
     ----------
@@ -94,14 +91,12 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
         Validation samples of classes that are not in train are held-out classes. A number of folds stands for
         :class:`unseen.datasets.splits.GZSLFolds`, three by default.
     gamma : {"retention", "paper"} or float, default="retention"
-        ``"retention"`` finds in twelve rehearsals which share of right predictions for seen samples the best
-        trade-off keeps, and takes the gamma that keeps this share on held-out samples among all present
-        classes. ``"paper"`` takes the gamma of the folds. A number is used as given. Without any unseen class
-        the retention rule falls back to the paper's, with a warning.
+        ``"retention"`` takes the share of right predictions for seen samples that the best trade-off keeps in
+        twelve rehearsals, and the gamma that keeps it on held-out samples among all present classes.
+        ``"paper"`` is the gamma of the folds. A number is used unchanged; 0 is no calibration.
     min_seen, min_unseen, unseen_share : float, optional
-        What gamma is chosen for instead of the harmonic mean, in percent: the best accuracy on unseen
-        samples with at least this accuracy on seen ones, the reverse, or the best accuracy when this share
-        of future samples is unseen.
+        Instead of the best H: the best accuracy on unseen samples with at least this accuracy on seen ones,
+        the reverse, or the best accuracy when this share of future samples is unseen, in percent.
     weights : {"per-class", "per-sample"}, default="per-class"
         What accuracy means in the selection.
     refit_zsl : bool, default=False
@@ -114,14 +109,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
     Attributes
     ----------
     best_params_, best_params_zsl_ : dict
-        lambda_GZSL and lambda_ZSL of the paper.
+        Those with the best mean H, and with the best accuracy on validation classes among themselves.
     best_score_ : float
         Mean validation H of ``best_params_``, in percent.
     gamma_ : float
         What is subtracted from the scores of the seen classes.
     temperature_ : float
-        The calibrated scores are divided by it before ``predict_proba`` takes their softmax. Chosen on
-        held-out samples, so that mean confidence equals accuracy.
+        Divides the scores in ``predict_proba``, so that mean confidence equals accuracy on held-out samples.
     curve_ : SeenUnseenCurve
         Mean validation curve of ``best_params_``.
     cv_results_ : dict of lists and arrays
@@ -131,12 +125,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
         Retrained on all samples; not calibrated.
     zsl_ : Calibrated or None
         With ``refit_zsl``: the estimator retrained with ``best_params_zsl_``, and its gamma.
-    coef_, intercept_ : ndarray
-        The calibrated linear classifier, if the estimator is linear.
-    classes_, seen_ : ndarray
-        All class labels, and which of them had samples.
-    n_features_in_, feature_names_in_ : int and ndarray
-        The features of X, if the estimator knows them; names if X was a DataFrame.
+    seen_ : ndarray of bool
+        Which of ``classes_`` had samples.
     held_out_ : HeldOut
         How held-out samples fared with ``best_params_``.
 
@@ -144,21 +134,14 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
     --------
     >>> from unseen import GZSLClassifierCV, LinearSV
     >>> from unseen.datasets import load_dataset
-    >>> from unseen.datasets.splits import make_split
     >>> data = load_dataset("digits")
-    >>> split = make_split(data)
-    >>> model = GZSLClassifierCV(LinearSV(data.prototypes), cv=split.cv())
-    >>> model = model.fit(data.X[split.train], data.y[split.train])
-    >>> model.predict(data.X[split.test_unseen]).shape == split.test_unseen.shape
-    True
+    >>> seen = data.seen[data.y]  # samples of the other classes are never used
+    >>> model = GZSLClassifierCV(LinearSV(data.prototypes)).fit(data.X[seen], data.y[seen])
+    >>> model.predict(data.X[~seen][:5]).tolist()
+    [3, 4, 6, 3, 4]
+    >>> model.predict_set(data.X[~seen][:5], coverage=0.8).sum(axis=1).tolist()  # how many candidates
+    [4, 4, 4, 4, 6]
     """
-
-    estimator_: Any
-    zsl_: Calibrated | None
-    seen_: BoolArray
-    gamma_: float
-    temperature_: float
-    held_out_: HeldOut
 
     def __init__(
         self,
@@ -205,17 +188,13 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
             What belongs together, such as images of one video: held-out samples of seen classes are whole
             groups. Without them, accuracy estimates are optimistic.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the training samples, for estimators that take them. Accuracies on held-out samples
-            are not weighted.
+            Weights of the training samples, if the estimator takes them. Accuracies are not weighted.
         """
         samples = as_samples(X, y, groups, sample_weight)
         return self.finish(samples, *self.choose_params(samples))
 
     def choose_params(self, samples: TrainingSet) -> tuple[list[FoldIndices], list[Choice]]:
-        """Choose lambda_GZSL and lambda_ZSL on the folds: the first half of ``fit``.
-
-        Returns the folds and what ``finish``, the second half, retrains.
-        """
+        """Return the folds and the parameters that they choose: the first half of ``fit``."""
         self._check()
         params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, samples))
@@ -405,12 +384,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
     ) -> Self:
         """Choose gamma again for the present classes, with the retention that selection has chosen.
 
-        Parameters
-        ----------
-        X, y : array-like
-            The training samples, or other samples of the seen classes.
-        groups, sample_weight : array-like, optional
-            As for ``fit``.
+        X and y are the training samples, or other samples of the seen classes; the rest is as for ``fit``.
         """
         check_is_fitted(self, "gamma_")
         if self.seen_.all():
