@@ -238,7 +238,7 @@ def test_a_flood_of_one_check_is_counted():
 
 
 def test_inspect_prints_checks_and_ignores_some(run):
-    assert "U007 Few seen classes: There are only 7 seen classes." in run("inspect", "digits").stdout
+    assert "U007 Few seen classes: The number of seen classes is only 7." in run("inspect", "digits").stdout
     facts = json.loads(run("inspect", "digits", "--json").stdout)
     assert [(c["code"], c["severity"]) for c in facts["checks"]] == [("U007", "warning")]
     without = json.loads(run("inspect", "digits", "--ignore", "U007", "--json").stdout)

@@ -376,7 +376,6 @@ def bad_contents():
         "text prototypes": ({"prototypes": np.array(["a", "b"])}, "prototypes must be numbers"),
         "nan prototype": ({"prototypes": broken}, "prototype of class '007.bird' is nan at attribute 1"),
         "duplicated name": ({"class_names": twice}, "Class '007.bird' is listed twice"),
-        "one seen": ({"unseen_classes": names[1:]}, "There are 1 seen classes, expected at least two"),
         "unknown unseen": ({"unseen_classes": np.array(["emu"])}, "unseen_classes names class 'emu'"),
         "test beyond": ({"test_seen": np.array([90])}, "test_seen names sample 90, but there are 90 samples"),
         "test twice": ({"test_seen": np.flatnonzero(y == 0)[[0, 0]]}, "test_seen names sample .* twice"),

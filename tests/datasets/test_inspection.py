@@ -137,7 +137,7 @@ def test_three_seen_classes_are_still_described(tmp_path):
     np.savez(tmp_path / "x.npz", X=rng.normal(size=(30, 4)), y=y, prototypes=rng.random((4, 3)))
     found = facts(tmp_path / "x.npz")
     assert found["seen_classes"] == 3 and found["samples_per_class"]["min"] == 10
-    assert "There is no split to choose parameters on: There are 3 seen classes" in found["missing"][0]
+    assert "There is no split to choose parameters on: The number of seen classes is 3" in found["missing"][0]
     with pytest.raises(UnseenError, match="is not a split rule"):
         describe(load_dataset(tmp_path / "x.npz"), "oficial")
 
@@ -185,7 +185,7 @@ def test_attributes_that_do_not_differ_are_pointed_out(tmp_path):
 
 
 def test_few_classes_are_pointed_out(tmp_path):
-    assert "only 7 seen classes" in facts("digits")["warnings"][0]
+    assert "seen classes is only 7" in facts("digits")["warnings"][0]
     assert facts("synthetic")["warnings"] == []
 
 

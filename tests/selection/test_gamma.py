@@ -229,3 +229,5 @@ def test_a_given_gamma_is_used(small):
     assert fit(small, gamma=0.31).gamma_ == 0.31
     with pytest.raises(UnseenError, match="'retention', 'paper' or a number"):
         fit(small, gamma="best")
+    with pytest.raises(UnseenError, match=r"gamma=0.31 and a goal .* Pass a number for gamma, or one of"):
+        fit(small, gamma=0.31, min_seen=80.0)

@@ -14,8 +14,12 @@ from unseen.cli import options
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unseen._core.checks import Check
     from unseen._core.prototypes import Prototypes
     from unseen.card import Card
+    from unseen.datasets import ZeroShotDataset
     from unseen.encoders.folder import ImageFolder
 
 
@@ -91,6 +95,7 @@ def command(
     A model that exists is replaced; any other file only with --force.
     """
     from unseen.datasets import load_dataset
+    from unseen.datasets.splits import FEWEST_CLASSES
     from unseen.models.io import is_model, save_model
     from unseen.models.training import train
 
@@ -115,6 +120,12 @@ def command(
             data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
         )
         dataset = photos.dataset
+    if gamma == 0 and dataset.seen.sum() < FEWEST_CLASSES:
+        _fit_uncalibrated(dataset, method, normalize, model, as_json)
+        return
+    late = None if photos is None else photos.late
+    if late is not None:  # it is known, but added after the training
+        warnings.filterwarnings("ignore", message="No unseen class is known yet")
     warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
     fitted, _ = train(
         dataset,
@@ -133,13 +144,37 @@ def command(
     click.echo(f"wrote {model}", err=True)
 
 
+def _fit_uncalibrated(
+    dataset: ZeroShotDataset, method: str, normalize: str, path: Path, as_json: bool
+) -> None:
+    """Write a method with its default parameters: there are too few seen classes to hold any out."""
+    from unseen.models.io import save_model
+    from unseen.models.training import train_uncalibrated
+
+    model = train_uncalibrated(dataset, method, normalize=normalize)
+    save_model(model, path)
+    seen, unseen = model.classes_[model.seen_].tolist(), model.classes_[~model.seen_].tolist()
+    name = type(model).__name__.lower()
+    facts = {"method": name, "params": {}, "gamma": 0.0, "classes": {"seen": seen, "unseen": unseen}}
+    words = (
+        f"{name} with its default parameters, not calibrated: no class could be held out, so there is no card"
+    )
+    click.echo(json.dumps(facts, indent=2) if as_json else words)
+    _print_checks(dataset.checks())
+    click.echo(f"wrote {path}", err=True)
+
+
 def _print_card(card: Card, as_json: bool) -> None:
     """Print the card, and what may be wrong with data and model as lines on standard error."""
+    click.echo(json.dumps(card.to_json(), indent=2) if as_json else card)
+    _print_checks(card.checks)
+
+
+def _print_checks(checks: Sequence[Check]) -> None:
     from unseen._core.checks import in_lines
 
-    click.echo(json.dumps(card.to_json(), indent=2) if as_json else card)
     for severity in ("warning", "note"):
-        for line in in_lines([check for check in card.checks if check.severity == severity]):
+        for line in in_lines([check for check in checks if check.severity == severity]):
             click.echo(f"{severity}: {line}", err=True)
 
 

@@ -161,8 +161,8 @@ def few_classes(data: ZeroShotDataset) -> Iterator[Check]:
     if n_seen < FEW_CLASSES:
         yield Check.of(
             "U007",
-            f"There are only {n_seen} seen classes. Methods learn from how classes differ, and parameters "
-            "are chosen on held-out classes.",
+            f"The number of seen classes is only {n_seen}. Methods learn from how classes differ, and "
+            "parameters are chosen on held-out classes.",
             f"Use {FEW_CLASSES} or more, and expect wide intervals with fewer.",
         )
 

@@ -246,9 +246,6 @@ def _check_classes(data: ZeroShotDataset) -> None:
             f"The prototype of class {names[row]!r} is {S[row, column]} at attribute {column}, "
             "expected a finite number."
         )
-    n_seen = int(data.seen.sum())
-    if n_seen < 2 and not data.missing:
-        raise UnseenError(f"There are {n_seen} seen classes, expected at least two to train on.")
 
 
 def check_class_names(names: Sequence[str]) -> None:

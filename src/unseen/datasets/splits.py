@@ -25,6 +25,7 @@ from unseen.errors import UnseenError, did_you_mean
 
 SPLIT_RULES = ("official", "paper")
 # the columns of the paper's table of statistics, and the words of an assignment file
+FEWEST_CLASSES = 4  # seen classes that folds need: two to train on, two to validate
 PARTS = ("train", "seen_val", "seen_test_train", "val", "seen_test_val", "test")
 Assignment = NDArray[np.str_]  # (samples,), one of PARTS or nothing
 
@@ -210,9 +211,10 @@ def deal_classes(
         raise UnseenError(f"Got {n_folds} fold(s), but expected at least 2.")
     size = max(2, len(classes) // n_folds)
     if len(classes) - size < 2:
+        hint = " Without calibration two are enough: unseen fit --gamma 0, or LDA(prototypes).fit(X, y)."
         raise UnseenError(
-            f"There are {len(classes)} seen classes, expected at least 4: a fold trains on two and "
-            "validates on two others."
+            f"The number of seen classes is {len(classes)}, expected at least {FEWEST_CLASSES}: a fold "
+            f"trains on two and validates on two others.{hint if len(classes) > 1 else ''}"
         )
     shuffled = rng.permutation(classes)
     starts = [round(fold * len(classes) / n_folds) for fold in range(n_folds)]

@@ -13,6 +13,7 @@ from unseen._core.checks import warn_about
 from unseen._core.prototypes import Prototypes
 from unseen._core.rows import choose_rows, read_rows
 from unseen._core.workspace import Workspace
+from unseen.base import ZeroShotClassifier
 from unseen.card import Card
 from unseen.datasets import ZeroShotDataset
 from unseen.datasets.splits import GZSLFolds, training_samples
@@ -70,10 +71,8 @@ def train(
     >>> card.classes["unseen"]
     ['3', '4', '6']
     """
-    names = np.array(data.class_names)
-    S = Prototypes(names, data.attribute_names or (), data.prototypes)
-    samples = training_samples(data)
-    X, y = choose_rows(data.X, samples), names[data.y[samples]]
+    S, samples = _descriptions(data), training_samples(data)
+    X, y = choose_rows(data.X, samples), S.index[data.y[samples]]
     groups = None if data.groups is None else data.groups[samples]
     folds = list(class_folds(data, random_state).split(X, y, groups))
     candidates = method_candidates(data, method, normalize)
@@ -96,16 +95,45 @@ def train(
     method = contest.leader.name.split()[0]
     model = contest.finish()
     model.held_out_.facts |= describe_data(data, len(y), method, contest.compared)
-    _name_features(model, data.feature_names)
+    _name_features(model.estimator_, data.feature_names)
     card = model.card()
     warn_about(card.checks, stacklevel=2)
     return model, card
 
 
-def _name_features(model: GZSLClassifierCV, names: Sequence[str] | None) -> None:
-    """Tell a model that was fitted on arrays what their columns are called."""
+def train_uncalibrated(
+    data: ZeroShotDataset, method: str = AUTO, *, normalize: str = AUTO, random_state: int = 0
+) -> ZeroShotClassifier:
+    """Return a method with its default parameters, fitted to a data set: for too few classes to hold out.
+
+    Nothing is calibrated, and nothing is known of the accuracy. ``"auto"`` is LDA, or cosine if features and
+    descriptions have the same width.
+
+    Examples
+    --------
+    >>> from unseen.datasets import load_dataset
+    >>> type(train_uncalibrated(load_dataset("digits"))).__name__
+    'LDA'
+    """
+    S, samples = _descriptions(data), training_samples(data)
+    y = S.index[data.y[samples]]
+    n_seen = len(np.unique(y))
+    if n_seen < 2:
+        raise UnseenError(f"The number of seen classes is {n_seen}, expected at least two to train on.")
+    model: ZeroShotClassifier = method_candidates(data, method, normalize)[0].make(S, random_state)
+    model.fit(choose_rows(data.X, samples), y)
+    _name_features(model, data.feature_names)
+    return model
+
+
+def _descriptions(data: ZeroShotDataset) -> Prototypes:
+    return Prototypes(np.array(data.class_names), data.attribute_names or (), data.prototypes)
+
+
+def _name_features(estimator: Any, names: Sequence[str] | None) -> None:
+    """Tell an estimator that was fitted on arrays what their columns are called."""
     if names is not None:
-        model.estimator_.feature_names_in_ = np.array(names, dtype=object)
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 @dataclass(frozen=True)

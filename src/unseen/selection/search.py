@@ -238,6 +238,11 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
         """Raise before the work begins if a parameter makes no sense."""
         if self.gamma not in RULES and not (isinstance(self.gamma, Real) and np.isfinite(self.gamma)):
             raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention', 'paper' or a number.")
+        if self.gamma not in RULES and self._goal() != Goal():
+            raise UnseenError(
+                f"Got gamma={self.gamma} and a goal that would choose it. Pass a number for gamma, or one of "
+                "min_seen, min_unseen and unseen_share."
+            )
         if isinstance(self.estimator, type):
             name = self.estimator.__name__
             raise UnseenError(f"Got the class {name}, but expected an estimator: {name}(prototypes).")
