@@ -142,6 +142,7 @@ def test_two_commands_recognize_a_class_without_images(invoke, photos, clip, tmp
     assert card["classes"] == {"seen": sorted(COLORS), "unseen": ["bird"]}
     assert card["encoder"]["name"] == card["text_encoder"]["name"] == "clip"
     assert "Extracting features: 24/24 images" in done.stderr
+    assert "kept the features of the images in photos.features.npz, for the next fit" in done.stderr
     again = invoke("fit", "photos", *networks, *options, cwd=tmp_path)
     assert again.returncode == 0 and "Extracting" not in again.stderr
     for seed in range(3):

@@ -89,8 +89,8 @@ def command(
     seen classes, except those in the data set's own test sets.
 
     DATA may also be a folder with one subfolder of images per class. Then --backbone makes features of the
-    images, which are kept beside the folder, and --encoder makes prototypes of the class names. Classes
-    named by --classes or by an empty subfolder are unseen.
+    images, kept beside the folder in DATA.features.npz, and --encoder makes prototypes of the class names.
+    Classes named by --classes or by an empty subfolder are unseen.
 
     A model that exists is replaced; any other file only with --force.
     """
@@ -127,16 +127,8 @@ def command(
     if late is not None:  # it is known, but added after the training
         warnings.filterwarnings("ignore", message="No unseen class is known yet")
     warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
-    fitted, _ = train(
-        dataset,
-        method,
-        normalize=normalize,
-        gamma=gamma,
-        verbose=not quiet,
-        min_seen=min_seen,
-        min_unseen=min_unseen,
-        unseen_share=unseen_share,
-    )
+    goal = {"min_seen": min_seen, "min_unseen": min_unseen, "unseen_share": unseen_share}
+    fitted, _ = train(dataset, method, normalize=normalize, gamma=gamma, verbose=not quiet, **goal)
     if photos is not None and photos.text_encoder is not None:
         fitted.held_out_.facts["text_encoder"] = photos.text_encoder
     save_model(fitted, model)
@@ -191,7 +183,7 @@ def _load_images(
 ) -> ImageFolder:
     """Return the data set of a folder of images; report the images that could not be read."""
     from unseen.encoders.descriptions import read_classes, read_templates
-    from unseen.encoders.folder import load_image_folder
+    from unseen.encoders.folder import cache_of, load_image_folder
 
     further = read_classes(classes) if classes else {}
     encoder = options.open_encoder(text_encoder, variant, quiet) if text_encoder and not described else None
@@ -207,6 +199,7 @@ def _load_images(
     )
     for name, reason in photos.unreadable.items():
         click.echo(f"could not read {name}: {reason}", err=True)
+    click.echo(f"kept the features of the images in {cache_of(folder)}, for the next fit", err=True)
     return photos
 
 
