@@ -9,13 +9,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unseen import GZSLClassifierCV, LinearSV
 from unseen._core.checks import model_checks, select
-from unseen.card import Card, ClassCounts, estimate_seen, estimate_unseen, held_out_checks, lost_classes
+from unseen.card import (
+    Card,
+    ClassCounts,
+    card_lines,
+    estimate_seen,
+    estimate_unseen,
+    expect,
+    held_out_checks,
+    lost_classes,
+    trade_off,
+)
 from unseen.datasets import load_dataset
+from unseen.datasets.splits import make_split
 from unseen.metrics import harmonic_mean, reliability
 from unseen.models.io import load_model, save_model
 from unseen.models.training import train
 from unseen.selection.gamma import gamma_at_retention, retention_at
+from unseen.selection.rehearsal import seen_unseen_curve
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +91,31 @@ def test_an_option_of_the_trade_off_chooses_its_point(trained):
     bound = float(point["option"].removeprefix("--min-seen "))
     card = train(data, "linear-sv", min_seen=bound)[1]
     assert card.expected.seen[0] == pytest.approx(point["seen"], abs=2)
+
+
+def test_each_option_of_the_trade_off_is_listed_once(trained):
+    model = copy(trained[1]["retention"][0])
+    for gamma in (model.gamma_, 1e-3 * model.gamma_, 0.0):
+        model.gamma_ = gamma
+        points = trade_off(model)
+        options = [point["option"] for point in points]
+        assert len(set(options)) == len(options) and options[-1] == "as fitted"
+    assert len(points) == 1  # no calibration
+
+
+def test_the_sign_of_gamma_is_explained(trained):
+    card = trained[1]["retention"][1]
+    words = {gamma: card_lines(replace(card, gamma=gamma))["gamma"] for gamma in (0.25, -0.25, 0.0)}
+    assert words[0.25] == "0.25, subtracted from the scores of the seen classes (retention rule)"
+    assert words[-0.25] == (
+        "-0.25, so the seen classes are favored: 0.25 is added to their scores (retention rule)"
+    )
+    assert words[0.0] == "0, so the scores are not calibrated (retention rule)"
+
+
+@pytest.mark.parametrize(("lost", "words"), [(["a"], "protects it."), (["a", "b"], "protects them.")])
+def test_the_card_says_how_to_keep_lost_classes(trained, lost, words):
+    assert str(replace(trained[1]["retention"][1], lost=lost)).endswith(words)
 
 
 def test_lost_classes_keep_less_than_half_of_their_accuracy(trained):
@@ -197,3 +235,21 @@ def test_the_card_holds_the_checks_of_data_and_model(trained, tmp_path):
 def test_a_model_is_compared_with_cosine_if_it_was_tried(trained, compared, method, found):
     card = replace(trained[1]["retention"][1], compared=compared, method=method, lost=[])
     assert [check.code for check in held_out_checks(card) if check.code == "U011"] == found
+
+
+@pytest.mark.parametrize("goal", [{}, {"unseen_share": 10.0}, {"unseen_share": 30.0}])
+def test_intervals_hold_at_other_operating_points(goal):
+    """Of twelve 95 % intervals, three or more that fail have a probability of 0.02."""
+    inside = []
+    for seed in range(12):
+        data = load_dataset(
+            "synthetic", n_samples=1000, n_features=48, n_classes=40, n_attributes=16, random_state=200 + seed
+        )
+        split = make_split(data, random_state=seed)
+        model = GZSLClassifierCV(LinearSV(data.prototypes), {"alpha": [1.0]}, cv=split.cv(), **goal)
+        model.fit(data.X[split.train], data.y[split.train])
+        test = np.concatenate([split.test_seen, split.test_unseen])
+        curve = seen_unseen_curve(model.estimator_, data.X[test], data.y[test], np.flatnonzero(data.seen))
+        _, low, high = expect(model).unseen
+        inside.append(low <= curve.at(model.gamma_)[0] <= high)
+    assert np.count_nonzero(inside) >= 10

@@ -162,15 +162,17 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
 
 def trade_off(model: GZSLClassifierCV) -> list[Mapping[str, Any]]:
     """Return a handful of points of the held-out curve, from no calibration to gamma."""
-    points: list[Mapping[str, Any]] = []
+    points: dict[str, Mapping[str, Any]] = {}  # by option
     for gamma in _gammas_between(model):
         seen, unseen = held_out_counts(model, gamma)
         S = 100 * float(np.mean(np.concatenate([c.share for c in seen])))
         U = 100 * float(np.mean([c.share.mean() for c in unseen]))
         H = float(harmonic_mean(U, S))
         accuracies = {name: round(value, 2) for name, value in (("unseen", U), ("seen", S), ("H", H))}
-        points.append({"gamma": gamma, **accuracies, "option": _option(model, gamma, S)})
-    return points
+        option = _option(model, gamma, S)
+        if option not in points or accuracies["unseen"] > points[option]["unseen"]:
+            points[option] = {"gamma": gamma, **accuracies, "option": option}
+    return list(points.values())
 
 
 def _option(model: GZSLClassifierCV, gamma: float, seen: float) -> str:
@@ -183,6 +185,8 @@ def _option(model: GZSLClassifierCV, gamma: float, seen: float) -> str:
 def _gammas_between(model: GZSLClassifierCV) -> list[float]:
     """Return gammas from 0 to that of the model, at equal steps of retention if there are samples for it."""
     crossed = model.held_out_.cross_fitted
+    if model.gamma_ == 0:
+        return [0.0]
     if crossed is None:
         return [float(gamma) for gamma in np.linspace(0, model.gamma_, N_POINTS)]
     start, end = (retention_at(crossed, gamma, model.weights) for gamma in (0.0, model.gamma_))
@@ -346,8 +350,13 @@ def card_lines(card: Card) -> dict[str, str]:
 
 def _gamma_in_words(card: Card) -> str:
     rules = {"retention": "retention rule", "paper": "rule of the paper", "given": "as given"}
-    where = "subtracted from" if card.gamma >= 0 else "negative: it adds to"
-    return f"{card.gamma:.4g}, {where} the scores of the seen classes ({rules[card.gamma_rule]})"
+    if card.gamma > 0:
+        meaning = "subtracted from the scores of the seen classes"
+    elif card.gamma < 0:
+        meaning = f"so the seen classes are favored: {-card.gamma:.4g} is added to their scores"
+    else:
+        meaning = "so the scores are not calibrated"
+    return f"{card.gamma:.4g}, {meaning} ({rules[card.gamma_rule]})"
 
 
 def _menu(card: Card) -> list[str]:
@@ -368,8 +377,8 @@ def _loss(card: Card) -> list[str]:
 def lost_in_words(card: Card) -> str:
     """Return which seen classes calibration costs most of their accuracy, and what to do."""
     n, names = len(card.lost), _names(card.lost)
-    which = "1 seen class keeps" if n == 1 else f"{n} seen classes keep"
-    return f"{which} less than half of the accuracy without calibration: {names}. --min-seen protects them."
+    which, them = ("1 seen class keeps", "it") if n == 1 else (f"{n} seen classes keep", "them")
+    return f"{which} less than half of the accuracy without calibration: {names}. --min-seen protects {them}."
 
 
 def _comparison(card: Card) -> dict[str, str]:

@@ -22,8 +22,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("esszl", ["eszsl", "sae"])
     " Did you mean 'eszsl'?"
     """
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    forms = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), forms, n=1)
+    return f" Did you mean {forms[near[0]]!r}?" if near else ""
 
 
 def one_line(error: Exception) -> str:

@@ -175,6 +175,13 @@ def test_all_names_that_look_alike_are_named_at_once(tmp_path):
     assert "The others: elder_berry." in message
 
 
+def test_numbers_do_not_name_classes_that_have_names(tmp_path):
+    path = write(tmp_path / "samples.csv", lines(names=[str(c + 1) for c in range(len(FRUITS))]))
+    message = rejection(path, label="fruit", prototypes=attributes(tmp_path / "attributes.csv"))
+    assert "column 'fruit', holds numbers such as 1, but the classes have names such as 'apple'" in message
+    assert message.endswith("Write the same names in both.")
+
+
 def test_a_row_number_is_no_feature(files):
     with pytest.warns(UserWarning, match=r"The column 'id' of .* counts the rows.* --ignore id"):
         load_dataset(files / "samples.csv", label="fruit", prototypes=files / "attributes.csv")
@@ -201,6 +208,17 @@ def test_features_are_found_by_name(files, model):
     short = [line.rpartition(",")[0] for line in lines()]
     error = run("predict", model, write(files / "short.csv", short), code=2).stderr
     assert "short.csv lacks 1 of the 6 features that the model takes: band 5." in error
+    renamed = write(files / "renamed.csv", [lines()[0].replace("band 5", "BAND 5"), *lines()[1:]])
+    assert "takes: band 5. Did you mean 'BAND 5'?" in run("predict", model, renamed, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("cell", "what"), [("", "is empty, expected a"), ("n/a", "is 'n/a'"), ("inf", "is inf")]
+)
+def test_a_cell_that_a_model_needs_is_not_to_be_ignored(files, model, cell, what):
+    error = run("predict", model, changed(files, 7, 4, cell), code=2).stderr
+    assert f"line 9, column 'band 1' {what}" in error and error.count("\n") == 1
+    assert error.endswith("Correct it, or delete the line.\n")
 
 
 def test_evaluate_matches_columns_and_classes(files, model):

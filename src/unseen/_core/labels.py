@@ -146,12 +146,12 @@ def look_alikes(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 def _bare(name: str) -> str:
     """Return a name without what people write differently.
 
-    >>> _bare("002.Laysan_Albatross "), _bare("007"), _bare("7.0"), _bare("Boeing 747-400")
-    ('laysan albatross', '7', '7', 'boeing 747 400')
+    >>> _bare("002.Laysan_Albatross "), _bare("007"), _bare("7.0"), _bare("Boeing 747-400"), _bare("Row_04")
+    ('laysan albatross', '7', '7', 'boeing 747 400', 'row 4')
     """
     words = re.sub(r"^\s*\d+[._ -]+(?=[^\d\s])", "", name)  # the number of a folder
-    number = re.sub(r"(?<=\d)\.0+$|\b0+(?=\d)", "", words)
-    return " ".join(re.split(r"[\s_+-]+", number)).strip().casefold()
+    spaced = " ".join(re.split(r"[\s_+-]+", words)).strip().casefold()
+    return re.sub(r"(?<=\d)\.0+$|\b0+(?=\d)", "", spaced)
 
 
 def advise_on_range(labels: LabelArray, n: int) -> str:

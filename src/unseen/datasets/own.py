@@ -280,9 +280,11 @@ def _check_named(names: NDArray[np.str_], content: Content, classes: NDArray[np.
             "prototypes is which class. Save class_names beside them, one name per row."
         )
     if np.char.isdigit(names).all() and not np.char.isdigit(classes).any():
+        of_array = "Save class_names beside them: the names of classes 0, 1, 2, ..."
+        advice = of_array if what == "y" else "Write the same names in both."
         raise UnseenError(
             f"{what} holds numbers such as {names[0]}, but the classes have names such as "
-            f"{str(classes[0])!r}. Save class_names beside them: the names of classes 0, 1, 2, ..."
+            f"{str(classes[0])!r}. {advice}"
         )
 
 

@@ -18,7 +18,8 @@ from unseen.datasets.dataset import ZeroShotDataset
 from unseen.datasets.own import Pieces, assemble
 from unseen.errors import UnseenError, did_you_mean
 
-ADVICE = "Correct it, or leave the column out with --ignore {}."
+TO_TRAIN = "Correct it, or leave the column out with --ignore {}."
+TO_PREDICT = "Correct it, or delete the line."  # the model needs the column
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,8 @@ def read_samples(
     else:
         unused = {name: "not a feature of the model" for name in numeric if name not in chosen}
     y = None if label is None else _labels(table, label, required=features is None)
-    return SampleTable(_features(table, chosen), tuple(chosen), label, y, _notes(path, unused))
+    X = _features(table, chosen, TO_TRAIN if features is None else TO_PREDICT)
+    return SampleTable(X, tuple(chosen), label, y, _notes(path, unused))
 
 
 def _warn_of_row_numbers(samples: SampleTable, path: Path) -> None:
@@ -161,7 +163,7 @@ def _labels(table: Table, label: str, required: bool) -> NDArray[np.str_] | None
     )
 
 
-def _features(table: Table, names: Sequence[str]) -> FloatArray:
+def _features(table: Table, names: Sequence[str], advice: str) -> FloatArray:
     """Return the features; a cell that is not a finite number is rejected by its place."""
     if not names:
         raise UnseenError(f"{table.path} has no column of numbers, expected the features of the samples.")
@@ -170,12 +172,14 @@ def _features(table: Table, names: Sequence[str]) -> FloatArray:
             f"{table.path} has no header: its first line holds {', '.join(names)[:60]}. Write a line above "
             "it with the names of the columns."
         )
-    X = table.numbers(names, ADVICE)
+    X = table.numbers(names, advice)
     if not np.isfinite(X).all():
         row, column = np.argwhere(~np.isfinite(X))[0]
         what = "empty" if np.isnan(X[row, column]) else X[row, column]
-        advice = ADVICE.format(names[column])
-        raise UnseenError(f"{table.place(row, names[column])} is {what}, expected a finite number. {advice}")
+        raise UnseenError(
+            f"{table.place(row, names[column])} is {what}, expected a finite number. "
+            f"{advice.format(names[column])}"
+        )
     return X
 
 
