@@ -25,6 +25,7 @@ REPLICATES = 2000
 CONFIDENCE = 95  # percent
 COVERAGE = 0.9  # of the sets of candidates whose thresholds are shown
 N_POINTS = 5  # of the trade-off, from no calibration to gamma
+ACCURACIES = ("unseen", "seen", "H")
 Estimate = tuple[float, float, float]  # (value, low, high) in percent
 
 
@@ -88,20 +89,14 @@ class Card:
             )
         values["checks"] = [Check.from_json(check) for check in values.get("checks", ())]
         expected = values.pop("expected")
-        unseen, seen, H = (tuple(expected[kind]) for kind in ("unseen", "seen", "H"))
+        unseen, seen, H = (tuple(expected[kind]) for kind in ACCURACIES)
         return cls(**values, expected=Expected(unseen, seen, H, expected["samples"]))
 
     def __str__(self) -> str:
         return format_card(self)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in card_lines(self).items()
-        )
-        return f"<table>{rows}</table>"
+        return html_card(self)
 
 
 def make_card(model: GZSLClassifierCV) -> Card:
@@ -323,6 +318,22 @@ def format_card(card: Card) -> str:
     return "\n".join([*lines, note, "", *_menu(card), *_loss(card)])
 
 
+def html_card(card: Card) -> str:
+    """Return the card for a notebook: the facts, the trade-off as a second table, and what is lost."""
+    from html import escape
+
+    def row(name: str, *cells: str) -> str:
+        more = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        return f"<tr><th style='text-align:left'>{escape(name)}</th>{more}</tr>"
+
+    facts = "".join(row(name, value) for name, value in card_lines(card).items())
+    points = "".join(
+        row(point["option"], *(f"{point[kind]:.1f}" for kind in ACCURACIES)) for point in card.tradeoff
+    )
+    lost = f"<p>{escape(lost_in_words(card))}</p>" if card.lost else ""
+    return f"<table>{facts}</table><table>{row('trade-off', *ACCURACIES)}{points}</table>{lost}"
+
+
 def card_lines(card: Card) -> dict[str, str]:
     """Return the facts of a card in words, by name."""
     seen, unseen = card.classes["seen"], card.classes["unseen"]
@@ -363,7 +374,7 @@ def _menu(card: Card) -> list[str]:
     """Return the trade-off as a table: what each point gives, and the option that chooses it."""
     rows = [f"{'trade-off':<17} {'unseen':>7} {'seen':>7} {'H':>7}"]
     for point in card.tradeoff:
-        numbers = " ".join(f"{point[kind]:7.1f}" for kind in ("unseen", "seen", "H"))
+        numbers = " ".join(f"{point[kind]:7.1f}" for kind in ACCURACIES)
         rows.append(f"{point['option']:<17} {numbers}")
     return rows
 

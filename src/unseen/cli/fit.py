@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -127,7 +127,7 @@ def command(
     if late is not None:  # it is known, but added after the training
         warnings.filterwarnings("ignore", message="No unseen class is known yet")
     warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
-    goal = {"min_seen": min_seen, "min_unseen": min_unseen, "unseen_share": unseen_share}
+    goal: dict[str, Any] = {"min_seen": min_seen, "min_unseen": min_unseen, "unseen_share": unseen_share}
     fitted, _ = train(dataset, method, normalize=normalize, gamma=gamma, verbose=not quiet, **goal)
     if photos is not None and photos.text_encoder is not None:
         fitted.held_out_.facts["text_encoder"] = photos.text_encoder
