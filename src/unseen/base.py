@@ -18,6 +18,7 @@ from unseen._core.labels import (
     LabelArray,
     attribute_names,
     candidate_columns,
+    check_labels,
     is_labeled,
     label_positions,
     split_prototypes,
@@ -400,7 +401,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             y = validate_data(self, y=y)
             check_consistent_length(X, y)
         else:
-            X, y = validate_data(self, X, y, **options)
+            X, y = validate_data(self, X, check_labels(y), **options)
         check_classification_targets(y)
         return X, y
 

@@ -112,8 +112,18 @@ def test_a_missing_label_is_refused_by_its_place(tables, dtype):
     X, y, P = tables
     with pytest.raises(UnseenError, match=r"y\[7\] is .*: every sample needs a label"):
         GZSLClassifierCV(ESZSL(P), GRID).fit(X, y.astype(dtype).mask(y.index == 7))
+    with pytest.raises(UnseenError, match=r"y\[7\] is .*: every sample needs a label"):
+        ESZSL(P).fit(X, y.astype(dtype).mask(y.index == 7))
+    with pytest.raises(UnseenError, match=r"y\[7\] is empty: every sample needs a label"):
+        GZSLClassifierCV(ESZSL(P), GRID).fit(X, y.mask(y.index == 7, ""))
     with pytest.raises(UnseenError, match=r"y\[7\] is nan"):
         GZSLClassifierCV(ESZSL(P), GRID).fit(X, np.where(y.index == 7, np.nan, 1.0))
+
+
+def test_labels_without_a_description_are_named_all_at_once(tables):
+    X, y, P = tables
+    with pytest.raises(UnseenError, match=r"names 10 classes that have no prototype; 10 look alike: BIRD"):
+        GZSLClassifierCV(make_pipeline(StandardScaler(), ESZSL(P))).fit(X, y.str.upper())
 
 
 def test_a_column_of_class_names_is_found(tables):
@@ -231,6 +241,8 @@ def test_a_number_of_folds_is_enough(tables):
     X, y, P = tables
     found = GZSLClassifierCV(ESZSL(P), GRID, cv=5, gamma="paper").fit(X, y)
     given = GZSLClassifierCV(ESZSL(P), GRID, cv=GZSLFolds(5), gamma="paper").fit(X, y)
+    numpy = GZSLClassifierCV(ESZSL(P), GRID, cv=np.int64(5), gamma="paper").fit(X, y)
+    assert numpy.gamma_ == found.gamma_
     assert "split4_test_score" in found.cv_results_ and "split5_test_score" not in found.cv_results_
     assert found.gamma_ == given.gamma_
 

@@ -53,7 +53,7 @@ def label_positions(
 
 
 def check_labels(y: ArrayLike) -> LabelArray:
-    """Return the labels of samples as an array; a missing one (None, NaN) is rejected by its place.
+    """Return the labels of samples as an array; a missing one (None, NaN, "") is rejected by its place.
 
     >>> check_labels(["owl", None])
     Traceback (most recent call last):
@@ -63,17 +63,18 @@ def check_labels(y: ArrayLike) -> LabelArray:
     missing = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind in "fO":
         missing[:] = [is_missing(label) for label in labels]
+    elif labels.dtype.kind == "U":
+        missing = labels == ""
     if missing.any():
         place = int(missing.argmax())
-        raise UnseenError(
-            f"y[{place}] is {labels[place]}: every sample needs a label. Remove samples without one."
-        )
+        what = str(labels[place]) or "empty"
+        raise UnseenError(f"y[{place}] is {what}: every sample needs a label. Remove samples without one.")
     return np.asarray(labels)
 
 
 def is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN or pandas.NA, whose comparisons are neither true nor false."""
-    return label is None or type(label).__name__ == "NAType" or bool(label != label)
+    """Return whether a label is empty: None, NaN, "" or pandas.NA, whose comparisons are neither."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label) or label == ""
 
 
 def _unknown_labels(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from unseen._core.labels import LabelArray, label_positions, split_prototypes
 from unseen._core.parallel import results
 from unseen._core.progress import progress
 from unseen._core.representation import one_line_repr, shorten_help
@@ -196,6 +197,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
     def choose_params(self, samples: TrainingSet) -> tuple[list[FoldIndices], list[Choice]]:
         """Return the folds and the parameters that they choose: the first half of ``fit``."""
         self._check()
+        _check_classes(last_step(self.estimator), samples.y)
         params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, samples))
         found = self._try(
@@ -419,6 +421,12 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
 # ---- what the user passes ----------------------------------------------------------------------------
 
 
+def _check_classes(method: Any, y: LabelArray) -> None:
+    """Reject labels without a description, all at once; a fold would see only some of them."""
+    if isinstance(method, ZeroShotClassifier):
+        label_positions(y, split_prototypes(method.prototypes, y)[0])
+
+
 def _grid(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
     """Return the parameters to try; those of the last step if the estimator is a pipeline."""
     if param_grid is None:
@@ -430,7 +438,7 @@ def _grid(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
 
 def _folds(cv: Any, samples: TrainingSet) -> Iterator[FoldIndices]:
     """Yield (train, validation) index arrays, each with seen and held-out classes in validation."""
-    cv, y = GZSLFolds() if cv is None else GZSLFolds(cv) if isinstance(cv, int) else cv, samples.y
+    cv, y = GZSLFolds() if cv is None else GZSLFolds(int(cv)) if isinstance(cv, Integral) else cv, samples.y
     pairs: Iterable[FoldIndices] = cv.split(samples.X, y, samples.groups) if hasattr(cv, "split") else cv
     for number, (train, validation) in enumerate(pairs):
         seen = np.isin(y[validation], y[train])
