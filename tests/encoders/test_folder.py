@@ -155,6 +155,15 @@ def test_two_commands_recognize_a_class_without_images(invoke, photos, clip, tmp
     assert all("bird" in row.values() for row in rows)
 
 
+def test_inspect_describes_images_before_any_network_has_seen_them(invoke, photos, tmp_path):
+    done = invoke("inspect", "photos", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (found["samples"], found["seen_classes"], found["samples_per_class"]["min"]) == (24, 4, 6)
+    assert "--backbone REF" in found["missing"][0] and "--encoder REF" in found["missing"][1]
+    one = invoke("inspect", "photos/blue/0.png", cwd=tmp_path)
+    assert one.returncode == 0 and one.stderr == "" and "has no class folders" in one.stdout
+
+
 def test_predict_refuses_features_of_another_encoder_by_name(invoke, photos, clip, tmp_path):
     options = ("--method", "eszsl", "--gamma", "paper", "--quiet", "--model", "m.model")
     invoke("fit", "photos", "--backbone", "clip", "--encoder", "clip", *options, cwd=tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pydoc
+import re
 from inspect import signature
 from typing import NamedTuple
 
@@ -287,3 +288,13 @@ def test_help_is_short_and_methods_of_scikit_learn_work_as_before(tables, fitted
 
     assert Own(fitted.estimator).get_params().keys() == fitted.get_params().keys()
     assert hasattr(Own, "set_fit_request")
+
+
+def test_what_was_held_out_is_shown_in_one_line(fitted):
+    """Of numbers and sizes, not of arrays."""
+    held_out = fitted.held_out_
+    n = len(held_out.cross_fitted.y)
+    form = r"HeldOut\(\d+ samples of seen classes, \d+ of held-out classes; retention 0\.\d+\)"
+    assert re.fullmatch(form, repr(held_out))
+    assert repr(held_out.rejection).startswith(f"Rejection(auroc={held_out.rejection.auroc:.3f}, ")
+    assert repr(held_out.cross_fitted) == f"Trial({n} samples of seen classes, 0 of others)"

@@ -20,8 +20,11 @@ def command(as_json: bool) -> None:
 
     summaries = {}
     for name, row in METHODS.items():
-        fixed = "".join(f" ({key}={value!r})" for key, value in row.params.items())
-        summaries[name] = (find_method(name).__doc__ or "").strip().splitlines()[0] + fixed
+        summary = (find_method(name).__doc__ or "").strip().splitlines()[0]
+        fixed = ", ".join(f"{key}={value!r}" for key, value in row.params.items())
+        summaries[name] = (
+            f"Variant of {find_method(name).__name__.lower()} with {fixed}." if fixed else summary
+        )
     if as_json:
         found = {name: {"title": METHODS[name].title, "summary": text} for name, text in summaries.items()}
         click.echo(json.dumps(found, indent=2))

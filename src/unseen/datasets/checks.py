@@ -107,6 +107,8 @@ def zero_descriptions(data: ZeroShotDataset) -> Iterator[Check]:
 
 def attribute_scales(data: ZeroShotDataset) -> Iterator[Check]:
     """U012, attributes that vary so much more than most that distances depend on them alone."""
+    if not len(data.prototypes):
+        return
     spread = data.prototypes.std(axis=0)
     used = np.sort(spread[spread > 0])
     usual = used[(len(used) - 1) // 2] if len(used) else 0.0  # the median, the smaller one of two
