@@ -61,6 +61,14 @@ def test_blocks_are_named_so_that_they_can_be_run(path):
     assert {block.language for block in blocks(text)} <= known
 
 
+def test_ten_lines_of_pandas_are_ten_lines():
+    first = next(blocks((DOCS / "tutorials" / "dataframes.md").read_text("utf-8")))
+    lines = [line for line in first.text.splitlines() if line]
+    assert len(lines) <= 10
+    for call in ("read_csv", "GZSLClassifierCV(", ".card()", ".predict_top(", "save_model(", "export("):
+        assert call in first.text
+
+
 def test_the_reader_of_blocks_understands_the_marks():
     page = '<!-- not run: no data -->\n```python\n1/0\n```\n\n  ```text title="a.csv"\n  x\n  ```\n'
     first, second = blocks(page)
