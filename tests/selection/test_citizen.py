@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import pydoc
 import re
 from inspect import signature
@@ -298,3 +299,37 @@ def test_what_was_held_out_is_shown_in_one_line(fitted):
     assert re.fullmatch(form, repr(held_out))
     assert repr(held_out.rejection).startswith(f"Rejection(auroc={held_out.rejection.auroc:.3f}, ")
     assert repr(held_out.cross_fitted) == f"Trial({n} samples of seen classes, 0 of others)"
+
+
+class Listener:
+    """A callback that writes down which tasks end."""
+
+    def __init__(self):
+        self.ended, self.open = [], 0
+
+    def setup(self, estimator, context):
+        self.open += 1
+
+    def teardown(self, estimator, context):
+        self.open -= 1
+
+    def on_fit_task_begin(self, estimator, context):
+        """Nothing to note."""
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append(context.task_name)
+
+
+def test_callbacks_of_scikit_learn_hear_how_far_a_fit_is(tables, fitted):
+    pytest.importorskip("sklearn.callback")
+    X, y, P = tables
+    heard = Listener()
+    search = GZSLClassifierCV(ESZSL(P), GRID).set_callbacks(heard).fit(X, y)
+    stages = ["choosing parameters", "rehearsing", "cross-fitting", "fit"]
+    assert [name for name in heard.ended if name != "part"] == stages
+    assert heard.ended.count("part") == 3 + 12 + 5 and heard.open == 0
+    assert search.gamma_ == fitted.gamma_
+    with pytest.raises(UnseenError, match="expected one goal"):
+        search.set_params(min_seen=50.0, min_unseen=50.0).fit(X, y)
+    assert heard.open == 0
+    pickle.dumps(search.set_callbacks())

@@ -105,8 +105,7 @@ class CalibratedPrediction:
         candidates : array-like of class labels, optional
             The classes to choose from; by default all.
         reject : float, optional
-            Label as ``"unknown"`` (-1 if labels are integers) the samples that fit worse than this fraction
-            of known ones: 0.05 keeps 95 % of them.
+            Label as ``"unknown"`` (integers: -1) the samples that fit worse than this fraction of known ones.
         taxonomy : path of a CSV file, DataFrame or mapping, optional
             Groups of the classes: a table ``class, genus, family, ...`` from fine to coarse, or pairs
             ``child, parent``. The labels are then the finest groups that reach the confidence, as text.

@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from unseen._core.callbacks import FitCallbacks, with_callbacks
 from unseen._core.labels import LabelArray, label_positions, split_prototypes
 from unseen._core.parallel import results
 from unseen._core.progress import progress
@@ -74,7 +75,13 @@ class Choice(NamedTuple):
 
 
 @shorten_help
-class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GZSLClassifierCV(
+    FitCallbacks,
+    MetaEstimatorMixin,  # type: ignore[misc]
+    CalibratedPrediction,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Choose parameters and calibration on held-out classes, then retrain on everything.
 
     For every fold and every element of the grid a model is trained on the train classes. Its exact
@@ -89,8 +96,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
     param_grid : dict or list of dict, optional
         As in ``sklearn.model_selection.ParameterGrid``; by default the estimator's own ``default_grid``.
     cv : int, splitter or iterable of (train, validation) index arrays, optional
-        Validation samples of classes that are not in train are held-out classes. A number of folds stands for
-        :class:`unseen.datasets.splits.GZSLFolds`, three by default.
+        Validation samples of classes not in train are held-out ones. A number makes ``GZSLFolds``; 3 if None.
     gamma : {"retention", "paper"} or float, default="retention"
         ``"retention"`` takes the share of right predictions for seen samples that the best trade-off keeps in
         twelve rehearsals, and the gamma that keeps it on held-out samples among all present classes.
@@ -140,8 +146,6 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
     >>> model = GZSLClassifierCV(LinearSV(data.prototypes)).fit(data.X[seen], data.y[seen])
     >>> model.predict(data.X[~seen][:5]).tolist()
     [3, 4, 6, 3, 4]
-    >>> model.predict_set(data.X[~seen][:5], coverage=0.8).sum(axis=1).tolist()  # how many candidates
-    [4, 4, 4, 4, 6]
     """
 
     def __init__(
@@ -171,6 +175,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self,
         X: Any,
@@ -183,8 +188,7 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         groups : array-like of shape (n_samples,), optional
             What belongs together, such as images of one video: held-out samples of seen classes are whole
             groups. Without them, accuracy estimates are optimistic.
@@ -192,7 +196,8 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
             Weights of the training samples, if the estimator takes them. Accuracies are not weighted.
         """
         samples = as_samples(X, y, groups, sample_weight)
-        return self.finish(samples, *self.choose_params(samples))
+        with self._report_fit():
+            return self.finish(samples, *self.choose_params(samples))
 
     def choose_params(self, samples: TrainingSet) -> tuple[list[FoldIndices], list[Choice]]:
         """Return the folds and the parameters that they choose: the first half of ``fit``."""
@@ -269,10 +274,12 @@ class GZSLClassifierCV(MetaEstimatorMixin, CalibratedPrediction, ClassifierMixin
         name = type(last_step(estimator)).__name__
         tasks = (delayed(run)(estimator, samples, part, params, *options, **further) for part in parts)
         found = []
-        with progress(len(parts), self._stage(what, name), unit="parts", quiet=not self.verbose) as advance:
+        bar = progress(len(parts), self._stage(what, name), unit="parts", quiet=not self.verbose)
+        with bar as advance, self._report_stage(what, len(parts)) as finish_part:
             for by_params in results(tasks, self.n_jobs):
                 found.append(by_params)
                 advance(1, "")
+                finish_part()
         return [list(by_part) for by_part in zip(*found)]
 
     def _stage(self, what: str, method: str) -> str:
