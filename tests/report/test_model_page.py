@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from unseen import ALE, ESZSL, LDA, SAE, SJE, DeViSE, GZSLClassifierCV, LinearSV, LinearVS, SynC
 from unseen.datasets import ZeroShotDataset, load_dataset
+from unseen.datasets.checks import Check
 from unseen.datasets.splits import make_split
 from unseen.errors import UnseenError
 from unseen.metrics import harmonic_mean
-from unseen.models.evaluation import evaluate
+from unseen.models.evaluation import evaluate, evaluation_rows
 from unseen.report import attributes
 from unseen.report.model_document import (
     choose_gammas,
@@ -162,22 +164,69 @@ def test_the_slider_has_no_calibration_and_the_gamma_of_the_model(model, data):
     assert inside.tolist() == list(range(len(inside)))
 
 
+# ---- how sure ---------------------------------------------------------------------------------------------
+
+
+def test_sets_are_those_of_predict_set(model, data):
+    rows = evaluation_rows(data)
+    sets = model.predict_set(data.X[rows], coverage=0.9)
+    own = sets[np.arange(len(rows)), data.y[rows]]  # classes are in the order of the data
+    seen, new = describe_model(model, "model", data)["sets"]
+    for part, kind in ((seen, data.seen), (new, ~data.seen)):
+        of_kind = kind[data.y[rows]]
+        assert part["samples"] == of_kind.sum()
+        assert part["covered"] == pytest.approx(100 * own[of_kind].mean())
+        assert part["size"] == pytest.approx(sets[of_kind].sum(axis=1).mean())
+        assert part["empty"] == pytest.approx(100 * (sets[of_kind].sum(axis=1) == 0).mean())
+
+
+def test_levels_are_those_of_evaluate(model, data, tmp_path):
+    groups = {name: [EVIL if name < "e" else "late"] for name in data.class_names}
+    found = evaluate(model, data, taxonomy=groups, confidence=0.7)
+    document = describe_model(model, "model", data, taxonomy=groups, confidence=0.7)
+    assert document["levels"] == [level.as_json() for level in found.levels]
+    options = {"data": data, "taxonomy": groups, "confidence": 0.7}
+    page = write_model_page(model, tmp_path / "page.html", title="model", **options).read_text("utf-8")
+    table = re.search("Levels of the taxonomy</h3>(.*?)</section>", page, re.S)[1]
+    assert "reaches 0.7" in table
+    for level in found.levels[:-1]:
+        assert f"{level.answered['unseen'].share:.1f}&nbsp;%" in table
+        assert f"{level.calibration_error:.3f}" in table
+
+
+def test_samples_of_unknown_classes_are_counted(data, tmp_path):
+    known = replace(data, class_names=(*"abcdefghi", "other"))
+    model = fit(METHODS["lda"], known)
+    page = write_model_page(model, tmp_path / "page.html", title="model", data=data).read_text("utf-8")
+    assert "12 samples of 1 class that the model does not know" in " ".join(page.split())
+
+
+def test_training_samples_as_data_are_noted(tmp_path):
+    data = replace(named_data(), test_seen=None, test_unseen=None, notes=("the file is old.",))
+    model = fit(METHODS["lda"], data)
+    model.held_out_.facts["data"] = data.name
+    page = write_model_page(model, tmp_path / "page.html", title="model", data=data).read_text("utf-8")
+    assert "Note: the model was fitted on data called" in page
+    assert "the file is old" not in page
+
+
+# ---- checks -----------------------------------------------------------------------------------------------
+
+
+def test_the_page_has_the_checks_of_the_card(model, tmp_path):
+    checked = deepcopy(model)
+    mine = [Check("M001", "note", "Odd", f"Class {EVIL!r} is odd ({n}).", "Look at it.") for n in range(7)]
+    found = [*mine, Check.of("U003", "Attribute 'legs' is constant.", "Remove it.", ["legs"])]
+    checked.held_out_.facts["checks"] = [check.to_json() for check in found]
+    page = write_model_page(checked, tmp_path / "page.html", title="model").read_text("utf-8")
+    codes = [check["code"] for check in describe_model(checked, "model")["checks"]]
+    assert codes[0] == "U003" and codes[-1] == "M001"  # warnings come first
+    assert "U003 Constant attribute" in page and "Attribute &#39;legs&#39; is constant. Remove it." in page
+    assert "is odd (4)" in page and "is odd (5)" not in page and "2 more like this" in page
+    assert "<img src=x" not in page
+
+
 # ---- descriptions -----------------------------------------------------------------------------------------
-
-
-def test_predictions_for_a_class_come_from_the_other_classes(monkeypatch):
-    rng = np.random.default_rng(0)
-    M, S = rng.normal(size=(12, 30)), rng.normal(size=(12, 4))
-    monkeypatch.setattr(attributes, "RIDGES", np.array([0.1]))
-    got = attributes.left_out_predictions(M, S)
-    centered = M - M.mean(axis=0)
-    ridge = 0.1 * np.linalg.eigvalsh(centered @ centered.T).mean()
-    for c in range(12):
-        rest = np.arange(12) != c
-        X, T = M[rest] - M[rest].mean(axis=0), S[rest] - S[rest].mean(axis=0)
-        W = np.linalg.solve(X @ X.T + ridge * np.eye(11), T)
-        expected = (M[c] - M[rest].mean(axis=0)) @ X.T @ W + S[rest].mean(axis=0) - S.mean(axis=0)
-        np.testing.assert_allclose(got[c], expected, atol=1e-10)
 
 
 def test_an_attribute_that_features_do_not_show_has_no_correlation(data, model):
@@ -250,7 +299,7 @@ def test_a_plain_method_has_no_card(data):
 
 def test_data_of_other_classes_is_a_clear_error(model):
     other = named_data(tuple("klmnopqrst"))
-    with pytest.raises(UnseenError, match="no sample of a class that the model knows"):
+    with pytest.raises(UnseenError, match="does not know"):
         describe_model(model, "model", other)
 
 

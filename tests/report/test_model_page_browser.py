@@ -10,6 +10,7 @@ import pytest
 from page_checks import check_page, watched
 from unseen import ALE, ESZSL, LDA, SAE, SJE, DeViSE, GZSLClassifierCV, LinearSV, LinearVS
 from unseen.datasets import load_dataset
+from unseen.datasets.checks import Check
 from unseen.datasets.splits import make_split
 from unseen.report.model_document import describe_model, score_samples
 from unseen.report.model_page import write_model_page
@@ -48,8 +49,12 @@ def model():
 
 @pytest.fixture(scope="module")
 def opened(browser, model, data, tmp_path_factory):
+    import pandas as pd
+
     path = tmp_path_factory.mktemp("model") / "model.html"
-    write_model_page(model, path, title=EVIL, data=data, pictures=find_pixels(data.X))
+    model.held_out_.facts["checks"] = [Check("U001", "warning", EVIL, EVIL, EVIL, (EVIL,)).to_json()]
+    groups = pd.DataFrame({"class": data.class_names, EVIL: "letter"})
+    write_model_page(model, path, title=EVIL, data=data, pictures=find_pixels(data.X), taxonomy=groups)
     page, troubles = watched(browser, path)
     page.wait_for_selector("[data-chart=over] .main-svg")
     yield page, troubles
@@ -192,6 +197,8 @@ def test_lists_name_who_gains_and_who_loses(page, model, data):
 def test_names_are_only_text(page):
     assert page.locator("h2").inner_text() == EVIL
     assert EVIL in page.locator("table.classes tbody th").all_inner_texts()
+    assert page.locator(".checks dt").first.inner_text() == f"U001 {EVIL}"
+    assert page.locator("[aria-labelledby=levels] tbody th").nth(1).inner_text() == EVIL
     assert page.evaluate("window.harm") is None
 
 

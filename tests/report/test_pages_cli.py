@@ -71,3 +71,19 @@ def test_no_page_replaces_another_file(model, tmp_path):
         assert result.exit_code == 2 and "exists already" in result.stderr
         assert run(*command, "--html", model).exit_code == 2
     assert notes.read_text() == "mine"
+
+
+def test_report_shows_the_levels_of_a_taxonomy(model, tmp_path):
+    pytest.importorskip("plotly")
+    groups, page = tmp_path / "groups.csv", tmp_path / "model.html"
+    groups.write_text("class,parity\n" + "".join(f"{n},{'odd' if n % 2 else 'even'}\n" for n in range(10)))
+    options = ("--taxonomy", groups, "--confidence", 0.6, "--html", page)
+    assert run("report", model, "--data", "digits", *options).exit_code == 0
+    text = page.read_text("utf-8")
+    assert "Levels of the taxonomy" in text and "reaches 0.6" in text and ">parity</th>" in text
+    result = run("report", model, *options)
+    assert result.exit_code == 2 and "Add --data DATA" in result.stderr
+    result = run("report", model, "--data", "digits", "--confidence", 0.6, "--html", page)
+    assert result.exit_code == 2 and "Add --taxonomy" in result.stderr
+    assert run("report", model, "--data", "digits", "--taxonomy", groups, "--html", groups).exit_code == 2
+    assert groups.read_text().startswith("class,parity")

@@ -13,6 +13,7 @@ import click
 from unseen._core.files import check_output, is_page
 from unseen.cli import options
 from unseen.cli._images import are_images, extracted
+from unseen.errors import UnseenError
 
 
 @click.command(
@@ -31,6 +32,8 @@ from unseen.cli._images import are_images, extracted
 )
 @options.features
 @options.split_dir
+@options.taxonomy
+@options.confidence
 @options.label
 @options.ignore
 @options.quiet
@@ -41,6 +44,8 @@ def command(
     html: Path | None,
     features: str,
     split_dir: Path | None,
+    taxonomy: Path | None,
+    confidence: float | None,
     label: str | None,
     ignore: tuple[str, ...] | None,
     quiet: bool,
@@ -50,13 +55,17 @@ def command(
 
     RUN is the folder of an `unseen bench`, finished or not: the page shows what is there. MODEL is a file of
     `unseen fit`: the page says what to expect of it, and what calibration costs each class. With --data it
-    also measures the model, and lets its readers describe a class that does not exist.
+    also measures the model, and lets its readers describe a class that does not exist; with --taxonomy, every
+    level has its own line.
     """
+    groups = {"taxonomy": taxonomy, "confidence": options.check_confidence(confidence, taxonomy)}
+    if taxonomy is not None and data is None:
+        raise UnseenError("--taxonomy needs labeled samples of a model to measure. Add --data DATA.")
     if run.is_file():
         html = html or run.with_suffix(".html")
-        check_output(html, inputs=[run, data], force=force, may_replace=is_page)
+        check_output(html, inputs=[run, data, taxonomy], force=force, may_replace=is_page)
         given = {"features": features, "split_dir": split_dir, "label": label, "ignore": ignore}
-        path = _write_model_page(run, data, html, quiet, given)
+        path = _write_model_page(run, data, html, quiet, given, groups)
     else:
         from unseen.benchmark.store import FILE_NAME
         from unseen.report import write_report
@@ -69,9 +78,14 @@ def command(
 
 
 def _write_model_page(
-    model: Path, source: str | None, html: Path, quiet: bool, given: Mapping[str, Any]
+    model: Path,
+    source: str | None,
+    html: Path,
+    quiet: bool,
+    given: Mapping[str, Any],
+    groups: Mapping[str, Any],
 ) -> Path:
-    """Write the page; ``given`` are the options that say how to read the source."""
+    """Write the page; ``given`` are the options that say how to read the source, ``groups`` its taxonomy."""
     from unseen.models.evaluation import evaluation_data
     from unseen.models.io import facts_of, load_model
     from unseen.report.model_page import write_model_page
@@ -88,4 +102,4 @@ def _write_model_page(
         else:
             data = evaluation_data(source, model=fitted, **given)
         pictures = find_dataset_pictures(source, data)
-        return write_model_page(fitted, html, title=model.stem, data=data, pictures=pictures)
+        return write_model_page(fitted, html, title=model.stem, data=data, pictures=pictures, **groups)

@@ -8,12 +8,12 @@ from scipy.spatial.distance import cdist
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.scaling import scale_rows
 from unseen.datasets import ZeroShotDataset
+from unseen.datasets.checks import ALPHAS, held_out_errors
 from unseen.methods.explanation import meaningful_names
 from unseen.report.figures import Part
 from unseen.selection.rehearsal import last_step
 from unseen.selection.search import GZSLClassifierCV
 
-RIDGES = np.logspace(-6, 2, 17)  # times the mean variance of the class means
 MOST_PAIRS = 12
 MOST_NAMES = 4  # attributes in which two classes differ
 
@@ -30,7 +30,7 @@ def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[
     """Return how well each named attribute is predicted for a class from its samples, in the order of names.
 
     The correlation, over classes, of its true value and the value that ridge regression from the mean
-    features of the other classes predicts. 0 for an attribute that is the same in all classes.
+    features of the other classes predicts, as U004 does. 0 for an attribute that is the same in all classes.
     """
     names, method = attribute_names(model), last_step(model.estimator_)
     classes = {str(label): i for i, label in enumerate(model.classes_)}
@@ -40,7 +40,8 @@ def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[
         return []
     means = class_means(data, method.normalize)[known]
     S = method.prototypes_[positions[known]]
-    correlation = correlations(left_out_predictions(means, S), S)
+    errors = min(held_out_errors(means, S, ALPHAS), key=lambda error: float((error**2).sum()))
+    correlation = correlations(S - errors, S)
     return [{"name": name, "correlation": round(float(r), 3)} for name, r in zip(names, correlation)]
 
 
@@ -51,24 +52,6 @@ def class_means(data: ZeroShotDataset, normalize: str | None) -> FloatArray:
         np.add.at(total, data.y[block], scale_rows(np.asarray(data.X[block], np.float64), normalize))
     count = np.bincount(data.y, minlength=len(total))
     return np.asarray(total / np.maximum(count, 1)[:, None])
-
-
-def left_out_predictions(means: FloatArray, S: FloatArray) -> FloatArray:
-    """Return the attributes of each class as ridge regression on the other classes predicts them.
-
-    The strength of the ridge has the least error of all.
-    """
-    M, T = means - means.mean(axis=0), S - S.mean(axis=0)
-    values, U = np.linalg.eigh(M @ M.T)
-    values = np.maximum(values, 0)
-    found = []
-    for ridge in RIDGES * (values.mean() or 1.0):
-        # with the hat matrix H = 11'/n + U diag(w / (w + r)) U', the error of class c left out of the
-        # regression is (T - H T)_c / (1 - H_cc)
-        smooth = (U * (values / (values + ridge))) @ U.T  # (classes, classes)
-        errors = (T - smooth @ T) / (1 - 1 / len(T) - np.diag(smooth))[:, None]  # (classes, attributes)
-        found.append((float((errors**2).sum()), T - errors))
-    return np.asarray(min(found, key=lambda each: each[0])[1])
 
 
 def correlations(predicted: FloatArray, true: FloatArray) -> FloatArray:

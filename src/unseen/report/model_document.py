@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
+from unseen._core.checks import Check
 from unseen._core.labels import label_positions
 from unseen._core.rows import choose_rows, read_rows
+from unseen._core.taxonomy import CONFIDENCE
 from unseen.calibration.maxima import ScoreMaxima
-from unseen.card import Card, card_lines, held_out_counts, lost_in_words
+from unseen.card import COVERAGE, Card, card_lines, held_out_counts
 from unseen.datasets import ZeroShotDataset
-from unseen.datasets.features import check_same_encoder
 from unseen.errors import UnseenError
 from unseen.metrics import Reliability, harmonic_mean, reliability
-from unseen.models.evaluation import evaluation_rows
-from unseen.models.io import Model, facts_of
-from unseen.models.prediction import check_width
+from unseen.models.evaluation import Evaluation, evaluate, evaluation_rows
+from unseen.models.io import Model
 from unseen.report.attributes import closest_classes, readable_attributes
 from unseen.report.figures import Part
 from unseen.report.thumbnails import Pictures
@@ -30,6 +30,7 @@ _GAMMAS = 101  # points of a curve
 _CELLS = 200_000  # accuracies of classes in a page
 _HARDEST = 12  # classes
 _MISTAKES = 5  # classes that a hard one is mistaken for
+_ALIKE = 5  # checks of the same code
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +42,18 @@ class Tested:
     y: IndexArray  # their classes
     maxima: ScoreMaxima  # of scores without calibration
     confidence: FloatArray  # (samples,), with the model's gamma
+    covered: BoolArray  # (samples,), whether the set of candidates holds the class
+    size: IndexArray  # (samples,), of the set of candidates
 
 
 def describe_model(
-    model: Model, title: str, data: ZeroShotDataset | None = None, pictures: Pictures | None = None
+    model: Model,
+    title: str,
+    data: ZeroShotDataset | None = None,
+    pictures: Pictures | None = None,
+    *,
+    taxonomy: Any = None,
+    confidence: float = CONFIDENCE,
 ) -> Part:
     """Return all that the page of a model shows.
 
@@ -57,6 +66,8 @@ def describe_model(
         Labeled samples to measure it on.
     pictures : Pictures, optional
         How these samples look.
+    taxonomy, confidence
+        As in ``unseen.models.evaluation.evaluate``.
     """
     if not isinstance(model, GZSLClassifierCV):
         raise UnseenError(
@@ -64,6 +75,7 @@ def describe_model(
             "model with unseen fit or GZSLClassifierCV."
         )
     card = model.card()
+    found = None if data is None else evaluate(model, data, taxonomy=taxonomy, confidence=confidence)
     tested = None if data is None else score_samples(model, data)
     gammas = choose_gammas(model, tested)
     curves, by_gamma = {}, {}
@@ -73,7 +85,9 @@ def describe_model(
     return {
         "title": title,
         "measured_on": None if tested is None else tested.name,
-        "answer": describe_answer(model, card, tested),
+        "notes": [] if data is None or found is None else [n for n in found.notes if n not in data.notes],
+        "answer": describe_answer(model, card, found),
+        "checks": describe_checks(card.checks),
         "explorer": {
             "models": curves,
             "points": name_points(model.gamma_, curves),
@@ -84,6 +98,10 @@ def describe_model(
         "samples": None if tested is None else np.bincount(tested.y, minlength=len(model.classes_)).tolist(),
         "hardest": [] if tested is None else hardest_classes(tested, model.gamma_),
         "reliability": describe_reliability(model, tested),
+        "sets": [] if tested is None else describe_sets(model, tested),
+        "unknown": None if found is None or found.unknown is None else vars(found.unknown),
+        "levels": [] if found is None else [level.as_json() for level in found.levels],
+        "confidence": confidence,
         "attributes": [] if data is None else readable_attributes(model, data),
         "twins": closest_classes(model),
         "facts": describe_facts(card),
@@ -99,22 +117,21 @@ def score_samples(model: GZSLClassifierCV, data: ZeroShotDataset) -> Tested:
 
     Samples of classes that the model does not know are left out.
     """
-    check_same_encoder(data.encoder, facts_of(model).get("encoder"), data.name)
-    check_width(model, data.X.shape[1], data.name)
     names, classes = np.array(data.class_names)[data.y].astype(str), np.asarray(model.classes_).astype(str)
     rows = evaluation_rows(data)
     rows = rows[np.isin(names[rows], classes)]
-    if not len(rows):
-        raise UnseenError(f"{data.name} holds no sample of a class that the model knows.")
-    X = choose_rows(data.X, rows)
-    blocks, confidence = [], []
+    X, y = choose_rows(data.X, rows), label_positions(names[rows], classes)
+    thresholds = model.set_thresholds(COVERAGE)
+    maxima, parts = [], []
     for block in score_blocks(len(rows), len(classes)):
         part = np.asarray(read_rows(X, block), np.float64)
         uncalibrated = model.similarity(part) + model.gamma_ * model.seen_
-        blocks.append(ScoreMaxima.from_scores(uncalibrated, model.seen_))
-        confidence.append(model.predict_proba(part).max(axis=1))
-    y = label_positions(names[rows], classes)
-    return Tested(data.name, rows, y, ScoreMaxima.concatenate(blocks), np.concatenate(confidence))
+        maxima.append(ScoreMaxima.from_scores(uncalibrated, model.seen_))
+        sure = model.predict_proba(part)
+        inside = sure >= thresholds
+        own = np.take_along_axis(inside, y[block][:, None], axis=1)[:, 0]
+        parts.append((sure.max(axis=1), own, inside.sum(axis=1)))
+    return Tested(data.name, rows, y, ScoreMaxima.concatenate(maxima), *map(np.concatenate, zip(*parts)))
 
 
 # ---- along gamma -----------------------------------------------------------------------------------------
@@ -204,24 +221,58 @@ def name_points(gamma: float, curves: Iterable[str]) -> Part:
 # ---- the parts of the page ---------------------------------------------------------------------------------
 
 
-def describe_answer(model: GZSLClassifierCV, card: Card, tested: Tested | None) -> Part:
+def describe_answer(model: GZSLClassifierCV, card: Card, found: Evaluation | None) -> Part:
     """Return what the first sentence says."""
     n_unseen = int((~model.seen_).sum())
     return {
         "n_seen": len(model.classes_) - n_unseen,
         "n_unseen": n_unseen,
         "expected": {kind: getattr(card.expected, kind) for kind in ("unseen", "seen", "H")},
-        "measured": None if tested is None else measured_accuracies(model, tested),
-        "lost": lost_in_words(card) if card.lost else None,
+        "measured": {} if found is None else measured_accuracies(found),
     }
 
 
-def measured_accuracies(model: GZSLClassifierCV, tested: Tested) -> dict[str, float]:
+def measured_accuracies(found: Evaluation) -> dict[str, float]:
     """Return the accuracy per class in percent on seen and on unseen classes, and H, as far as known."""
-    curve, _ = measured_curve(model, tested, np.array([model.gamma_]))
-    kinds = {"unseen": ~model.seen_, "seen": model.seen_}
-    found = {kind: curve[kind][0] for kind, of in kinds.items() if of[tested.y].any()}
-    return found | ({"H": float(harmonic_mean(*found.values()))} if len(found) == 2 else {})
+    values = {"unseen": found.unseen, "seen": found.seen, "H": found.harmonic}
+    return {name: value.per_class for name, value in values.items() if value is not None}
+
+
+def describe_checks(checks: Iterable[Check]) -> list[Part]:
+    """Return the checks by code, the warnings first, with the first messages of each.
+
+    >>> describe_checks([Check("X1", "note", "Odd", f"{n}.", "Look.") for n in range(7)])[0]["more"]
+    2
+    """
+    by_code: dict[str, list[Check]] = {}
+    for check in sorted(checks, key=lambda check: (check.severity != "warning", check.code)):
+        by_code.setdefault(check.code, []).append(check)
+    return [
+        {
+            "code": code,
+            "severity": group[0].severity,
+            "title": group[0].title,
+            "messages": [f"{check.message} {check.advice}".strip() for check in group[:_ALIKE]],
+            "more": max(0, len(group) - _ALIKE),
+        }
+        for code, group in by_code.items()
+    ]
+
+
+def describe_sets(model: GZSLClassifierCV, tested: Tested) -> list[Part]:
+    """Return how often sets of candidates hold the class, in percent, and how large they are, by kind."""
+    of_seen = model.seen_[tested.y]
+    return [
+        {
+            "kind": kind,
+            "samples": int(rows.sum()),
+            "covered": float(100 * tested.covered[rows].mean()),
+            "size": float(tested.size[rows].mean()),
+            "empty": float(100 * (tested.size[rows] == 0).mean()),
+        }
+        for kind, rows in (("seen", of_seen), ("new", ~of_seen))
+        if rows.any()
+    ]
 
 
 def hardest_classes(tested: Tested, gamma: float) -> list[Part]:
@@ -266,7 +317,7 @@ def describe_facts(card: Card) -> list[tuple[str, str]]:
     """Return what the model was made of."""
     lines = card_lines(card)
     made_of = ("data", "samples of new", "method", "scaling", "compared", "gamma")
-    shown = (*made_of, "probabilities", "none of these")
+    shown = (*made_of, "probabilities", "candidates", "none of these")
     facts = {name.capitalize(): " ".join(lines[name].split()) for name in shown if name in lines}
     facts |= {"Fingerprint of the data": card.checksum} if card.checksum else {}
     facts |= {"Image encoder": describe_encoder(card.encoder)} if card.encoder else {}

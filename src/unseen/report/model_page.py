@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from unseen._core.files import atomic_path
+from unseen._core.taxonomy import CONFIDENCE
 from unseen.datasets import ZeroShotDataset
 from unseen.models.io import Model
 from unseen.models.prediction import matched_features
@@ -37,6 +39,8 @@ def write_model_page(
     title: str,
     data: ZeroShotDataset | None = None,
     pictures: Pictures | None = None,
+    taxonomy: Any = None,
+    confidence: float = CONFIDENCE,
 ) -> Path:
     """Write the page of a model as one HTML file that needs no network, and return its path.
 
@@ -51,16 +55,18 @@ def write_model_page(
         reader describes.
     pictures : Pictures, optional
         How these samples look, see ``unseen.report.thumbnails.find_pictures``.
+    taxonomy, confidence
+        As in ``unseen.models.evaluation.evaluate``: the page has a line for every level.
     """
     with matched_features():
-        page = render_model_page(describe_model(model, title, data, pictures))
+        document = describe_model(model, title, data, pictures, taxonomy=taxonomy, confidence=confidence)
     with atomic_path(path := Path(html)) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_text(render_model_page(document), encoding="utf-8")
     return path
 
 
 def render_model_page(document: Part) -> str:
     """Return the page as text."""
-    in_text = {"title", "measured_on", "answer", "twins", "facts"}
-    data = {name: value for name, value in document.items() if name not in in_text}
+    needed = ("explorer", "by_gamma", "names", "unseen", "samples", "hardest", "reliability", "attributes")
+    data = {name: document[name] for name in (*needed, "attempt")}
     return render("model.html", _SCRIPTS, data, styles=_STYLES, **document)

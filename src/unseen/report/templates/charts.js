@@ -142,30 +142,32 @@ function errorChart(experiment) {
     yaxis: axis("squared error of attributes", {rangemode: "tozero", exponentformat: "power"})})];
 }
 
-// How right answers are against how sure, without and with the temperature.
-function sureChart(method, kind) {
-  if (!method.reliability) return null;
-  const of = (name, when, marker) => {
-    const bins = method.reliability[when][kind], most = largest(bins.samples);
-    const filled = bins.samples.map((_, i) => i).filter(i => bins.samples[i]);
-    const pick = values => filled.map(i => values[i]);
-    return {name: name, x: pick(bins.confidence).map(p => 100 * p), y: pick(bins.accuracy).map(p => 100 * p), mode: "lines+markers", cliponaxis: false,
+// How right predictions are against how sure. Each series is [name, bins, hollow]; larger circles stand for more samples.
+function sureChart(kind, series) {
+  const circles = series.map(([name, bins, hollow]) => {
+    const filled = bins.samples.map((_, i) => i).filter(i => bins.samples[i]), most = largest(bins.samples);
+    const color = hollow ? tone("soft") : tone(kind), pick = values => filled.map(i => values[i]);
+    return {name: name, x: pick(bins.confidence).map(p => 100 * p), y: pick(bins.accuracy).map(p => 100 * p), mode: "markers", cliponaxis: false,
       customdata: pick(bins.samples), hovertemplate: "%{x:.0f} % sure, %{y:.0f} % right<br>%{customdata} samples<extra>" + name + "</extra>",
-      line: {color: marker.line.color, width: 1.2, dash: marker.dash},
-      marker: {color: marker.color, line: marker.line, size: pick(bins.samples).map(n => 5 + 11 * Math.sqrt(n / most)), opacity: 1}};
-  };
-  const color = tone(kind), border = {color: tone("soft"), width: 1.5};
+      marker: {color: hollow ? tone("card") : color, line: {color: color, width: 1.5}, opacity: 1, size: pick(bins.samples).map(n => 4 + 14 * Math.sqrt(n / most))}};
+  });
   const right = {x: [0, 100], y: [0, 100], mode: "lines", line: {color: tone("faint"), width: 1.5}, hoverinfo: "skip", showlegend: false};
-  return [[right, of("plain softmax", "before", {color: tone("card"), line: border, dash: "dot"}),
-    of("with temperature", "after", {color: color, line: {color: color, width: 1.5}})],
-    layout({xaxis: axis(`how sure, ${kind} samples (%)`, {range: [0, 102], dtick: 20}),
-      yaxis: axis("how right (%)", {range: [0, 102], dtick: 20})})];
+  const sure = text => axis(text, {range: [0, 102], dtick: 20});
+  const look = layout({showlegend: true, xaxis: sure(`how sure, ${kind} classes (%)`), yaxis: sure("how right (%)")});
+  look.legend.itemsizing = "constant";
+  return [[right, ...circles], look];
 }
 
-// The hardest classes (rows) and what they are taken for (columns).
+// The hardest classes that fit the width (rows) and what they are taken for (columns).
 function hardestChart(experiment, method) {
-  const hardest = method.hardest, names = experiment.classes.names, most = narrow() ? 12 : 26;
-  const columns = [...new Set([...hardest.map(each => each.index), ...hardest.flatMap(each => each.taken_for.slice(0, 3).map(pair => pair[0]))])];
+  const names = experiment.classes.names, most = narrow() ? 12 : 26, hardest = [], columns = [];
+  for (const each of method.hardest) {
+    const wider = [...new Set([...columns, each.index, ...each.taken_for.slice(0, 3).map(pair => pair[0])])];
+    if (hardest.length && wider.length > (narrow() ? 12 : 40)) break;
+    hardest.push(each);
+    columns.splice(0, columns.length, ...wider);
+  }
+  columns.sort((a, b) => place(hardest, a) - place(hardest, b));  // the diagonal first
   const share = (each, c) => c === each.index ? each.accuracy : (each.taken_for.find(pair => pair[0] === c) || [c, null])[1];
   const rows = hardest.slice().reverse();  // the first row is drawn at the bottom
   const z = rows.map(each => columns.map(c => share(each, c)));
@@ -180,8 +182,14 @@ function hardestChart(experiment, method) {
       hovertemplate: "%{customdata[0]} predicted as %{customdata[1]}: %{z:.1f} %<extra></extra>",
       colorscale: [[0, tone("card")], [1, color]]};
   };
-  return [[map(false, tone("unseen")), map(true, tone("h"))], layout({height: 110 + 28 * rows.length + 6 * most, margin: {t: 20, r: 12, b: 10, l: 40},
+  const longest = largest(columns.map(c => label(c).length));  // slanted names need room on the right
+  return [[map(false, tone("unseen")), map(true, tone("h"))], layout({height: 110 + 28 * rows.length + 6 * longest, margin: {t: 20, r: 12 + 3 * longest, b: 10, l: 40},
     xaxis: axis("", {...ticks(columns, -60), side: "top"}), yaxis: axis("", ticks(rows.map(each => each.index), 0))})];
+}
+
+function place(hardest, c) {
+  const at = hardest.findIndex(each => each.index === c);
+  return at < 0 ? hardest.length : at;
 }
 
 // The paper's Fig. 2: the samples of each class by part; names as many as fit.
@@ -202,5 +210,10 @@ function splitChart(experiment, method, fold, width) {
   return [traces, look];
 }
 
+function sureOfMethod(method, kind) {
+  const found = method.reliability;
+  return found && sureChart(kind, [["plain softmax", found.before[kind], true], ["with temperature", found.after[kind], false]]);
+}
+
 const CHARTS = {gain: gainChart, selection: selectionChart, error: errorChart, hardest: hardestChart, splits: splitChart,
-  "sure-seen": (experiment, method) => sureChart(method, "seen"), "sure-unseen": (experiment, method) => sureChart(method, "unseen")};
+  "sure-seen": (experiment, method) => sureOfMethod(method, "seen"), "sure-unseen": (experiment, method) => sureOfMethod(method, "unseen")};

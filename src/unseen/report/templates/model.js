@@ -67,7 +67,7 @@ class ModelPanel {
   classRow(c, takenFor) {
     const row = element("tr"), kind = DATA.unseen[c] ? "unseen" : "seen";
     const cells = {expected: element("td", null, {class: "number bar"}), new: element("td", null, {class: "number bar"})};
-    row.append(element("th", DATA.names[c], {scope: "row"}), element("td", kind === "unseen" ? "new" : "seen"), cells.expected, cells.new);
+    row.append(element("th", DATA.names[c], {scope: "row", class: "name"}), element("td", kind === "unseen" ? "new" : "seen"), cells.expected, cells.new);
     if (DATA.samples) {
       cells.measured = element("td", null, {class: "number bar"});
       const names = (takenFor || []).slice(0, 3).map(([other, share]) => `${DATA.names[other]} ${Math.round(share)} %`).join(", ");
@@ -129,16 +129,8 @@ function changeRow(each) {
 
 // Held-out and measured predictions: how right against how sure.
 function reliabilityChart(kind) {
-  const series = Object.entries(DATA.reliability).filter(([, kinds]) => kinds[kind]).map(([source, kinds]) => {
-    const bins = kinds[kind], filled = bins.samples.map((_, i) => i).filter(i => bins.samples[i]), most = largest(bins.samples);
-    const color = source === "held" ? tone("soft") : tone(kind), name = source === "held" ? "held-out samples" : "measured";
-    return {name: name, x: filled.map(i => 100 * bins.confidence[i]), y: filled.map(i => 100 * bins.accuracy[i]), mode: "lines+markers", cliponaxis: false,
-      customdata: filled.map(i => bins.samples[i]), hovertemplate: "%{x:.0f} % sure, %{y:.0f} % right<br>%{customdata} samples<extra>" + name + "</extra>",
-      line: {color: color, width: 1.2, dash: source === "held" ? "dot" : "solid"},
-      marker: {color: source === "held" ? tone("card") : color, line: {color: color, width: 1.5}, opacity: 1, size: filled.map(i => 5 + 11 * Math.sqrt(bins.samples[i] / most))}};
-  });
-  const right = {x: [0, 100], y: [0, 100], mode: "lines", line: {color: tone("faint"), width: 1.5}, hoverinfo: "skip", showlegend: false};
-  return [[right, ...series], layout({showlegend: true, xaxis: axis(`how sure, ${kind} classes (%)`, {range: [0, 102], dtick: 20}), yaxis: axis("how right (%)", {range: [0, 102], dtick: 20})})];
+  const names = {held: "held-out samples", measured: "measured"}, found = Object.entries(DATA.reliability).filter(([, kinds]) => kinds[kind]);
+  return sureChart(kind, found.map(([source, kinds]) => [names[source], kinds[kind], source === "held"]));
 }
 
 // Attributes from the most to the least readable; of very many, both ends.
