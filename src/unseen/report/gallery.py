@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import TypedDict
 
 import numpy as np
@@ -14,21 +13,18 @@ from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.files import atomic_path
 from unseen._core.labels import UNKNOWN, LabelArray
 from unseen.methods.explanation import Reason
-from unseen.models.explanation import name_part
+from unseen.models.explanation import combinations, name_part
 from unseen.models.io import Model
 from unseen.models.prediction import Samples, Table, matched_features
 from unseen.report.figures import Part
 from unseen.report.page import render, script_json
 from unseen.report.thumbnails import Pictures, Pixels
-from unseen.selection.rehearsal import last_step
-from unseen.selection.search import GZSLClassifierCV
 
 PAGE_BYTES = 8_000_000  # no page is larger
 MOST = 4000  # images in a page, which a browser draws at once
 TOP = 3  # classes of a sample
 KINDS = ("unseen", UNKNOWN, "seen")  # in the order of the page
-_BLOCK = 1024  # samples that are explained together
-_WORK = 2**28  # attributes times features times samples that are explained, or the first hundred
+_BLOCK = 256  # samples that are explained together
 _ATTRIBUTES = 4  # that speak for a class, and as many against it
 _SCRIPTS = ("base.js", "theme.js", "gallery.js")
 _STYLES = ("style.css", "gallery.css")
@@ -246,11 +242,9 @@ def describe_samples(
     predictions: Predictions, order: IndexArray, X: FloatArray, pictures: Pictures, model: Model
 ) -> Iterator[Sample]:
     """Yield what the page shows of each sample; explanations are made for a block of samples at a time."""
-    n_explained = most_explained(model)
     for start in range(0, len(order), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        reasons = explain(model, X[start : min(start + _BLOCK, n_explained)])
-        for i, x, reason in zip_longest(order[rows].tolist(), X[rows], reasons):
+        for i, x, reason in zip(order[rows].tolist(), X[rows], explain(model, X[rows])):
             yield {
                 "n": predictions.names[i],
                 "c": predictions.best[i].tolist(),
@@ -261,23 +255,16 @@ def describe_samples(
             }
 
 
-def most_explained(model: Model) -> int:
-    """Return how many samples are explained: thousands take minutes if attributes and features are many."""
-    method = last_step(model.estimator_) if isinstance(model, GZSLClassifierCV) else model
-    n_attributes, n_features = method.prototypes_.shape[1], model.coef_.shape[1]
-    return max(100, _WORK // int(n_attributes * n_features))
-
-
-def explain(model: Model, X: FloatArray) -> list[Part]:
-    """Return why each sample is of its class and not of the next one; nothing if there is only one class."""
-    if len(model.classes_) < 2 or not len(X):
-        return []
+def explain(model: Model, X: FloatArray) -> Sequence[Part | None]:
+    """Return why each sample is of its class and not of the next one; None if there is only one class."""
+    if len(model.classes_) < 2:
+        return [None] * len(X)
     with matched_features():
         return [describe_reason(reason) for reason in model.explain(X, top=_ATTRIBUTES).rows]
 
 
 def describe_reason(reason: Reason) -> Part:
-    """Return a reason by short names: both classes, and contributions with the values of the attributes.
+    """Return a reason by short names: both classes, contributions and values of attributes, and in words.
 
     >>> from unseen.methods.explanation import Part as One
     >>> describe_reason(Reason(0, "P", "R", 8.0, (One("attribute", "leg", 6.0, 0.75, 0.0, 1.0),)))
@@ -288,7 +275,7 @@ def describe_reason(reason: Reason) -> Part:
         "c": str(reason.predicted),
         "r": str(reason.rival),
         "p": [[name_part(p), *map(_short, (p.contribution, p.value, p.rival_value))] for p in contributions],
-        "s": [[p.name, _short(p.value), _short(p.rival_value)] for p in reason.of_kind("seen class")],
+        "s": combinations(reason),
     }
 
 

@@ -13,6 +13,13 @@ function plot(place, made) {
   }
 }
 
+// The color of a method; on a dark page nearer to white, as the style sheet has it for marks.
+function methodColor(color) {
+  const light = document.documentElement.dataset.theme !== "dark";
+  const mixed = [1, 3, 5].map(at => parseInt(color.slice(at, at + 2), 16)).map(part => light ? part : Math.round(.6 * part + .4 * 255));
+  return `rgb(${mixed.join(", ")})`;
+}
+
 const narrow = () => innerWidth < 640;
 const shorten = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 
@@ -45,10 +52,10 @@ function chanceLine(level, text, upright) {
 function gainChart(experiment) {
   const methods = experiment.methods.slice().sort((a, b) =>
     a.steps["calibrated+lambda"].mean - b.steps["calibrated+lambda"].mean);
-  const names = methods.map(m => m.name), colors = methods.map(m => m.color);
+  const names = methods.map(m => m.name), colors = methods.map(m => methodColor(m.color));
   const h = step => methods.map(m => m.steps[step].mean);
   const joined = methods.map(m => ({x: [m.steps.none.mean, m.steps["calibrated+lambda"].mean],
-    y: [m.name, m.name], mode: "lines", line: {color: m.color, width: 3}, hoverinfo: "skip", showlegend: false}));
+    y: [m.name, m.name], mode: "lines", line: {color: methodColor(m.color), width: 3}, hoverinfo: "skip", showlegend: false}));
   const before = {showlegend: false, cliponaxis: false, x: h("none"), y: names, mode: "markers", hovertemplate: "%{x:.1f} %<extra></extra>",
     marker: {size: 11, color: tone("card"), line: {color: colors, width: 2.5}}};
   const reach = sign => methods.map(m => m.interval ? Math.max(0, sign * (m.interval[sign > 0 ? 1 : 0] - m.steps["calibrated+lambda"].mean)) : 0);
@@ -74,15 +81,16 @@ const LEVELS = [10, 20, 30, 40, 50, 60, 70, 80, 90];
 
 // A curve over the faint curves of others; its two last traces are gamma = 0 and the gamma of the slider.
 function tradeChart(model, look, others) {
-  const faint = others.map(other => line(other.name, other.unseen, other.seen, other.color, {opacity: 0.35, showlegend: false,
-    hoverinfo: "skip", hovertemplate: undefined, line: {color: other.color, width: 1.2}}));
+  const color = methodColor(look.color);
+  const faint = others.map(other => line(other.name, other.unseen, other.seen, methodColor(other.color), {opacity: 0.35, showlegend: false,
+    hoverinfo: "skip", hovertemplate: undefined, line: {color: methodColor(other.color), width: 1.2}}));
   const zero = curveAt(model, 0);
-  const own = line(look.name, model.unseen, model.seen, look.color, {customdata: model.gammas,
+  const own = line(look.name, model.unseen, model.seen, color, {customdata: model.gammas,
     hovertemplate: "gamma %{customdata:.4g}<br>U %{x:.1f}, S %{y:.1f}<extra></extra>"});
   const open = {name: "gamma = 0", x: [zero.U], y: [zero.S], mode: "markers", hoverinfo: "skip",
-    marker: {size: 11, color: tone("card"), line: {color: look.color, width: 2.5}}};
+    marker: {size: 11, color: tone("card"), line: {color: color, width: 2.5}}};
   const here = {name: "this gamma", x: [zero.U], y: [zero.S], mode: "markers", hoverinfo: "skip",
-    marker: {size: 15, color: look.color, line: {color: tone("card"), width: 2}}};
+    marker: {size: 15, color: color, line: {color: tone("card"), width: 2}}};
   const top = name => Math.min(101, 1.05 * Math.max(1, ...[model, ...others].map(curve => largest(curve[name]))));
   return [[...LEVELS.map(equalH), ...faint, own, open, here], layout({
     annotations: LEVELS.map(H => ({x: H, y: H, text: "H " + H, showarrow: false, font: {size: 10, color: tone("soft")}})),
@@ -121,13 +129,14 @@ const LOG = {type: "log", exponentformat: "power", dtick: 1};
 function selectionChart(experiment, method) {
   const figure = method.selection;
   if (!figure) return null;
-  const optimum = (x, color, text, side) => ({type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
-    line: {color: color, width: 1.5, dash: "dot"}, label: {text: text, textposition: "start", textangle: 0,
-      xanchor: side, font: {color: color, size: 12}}});
+  const side = x => 2 * figure.x.indexOf(x) < figure.x.length ? "left" : "right";  // names stay inside
+  const optimum = (x, color, text, end) => ({type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
+    line: {color: color, width: 1.5, dash: "dot"}, label: {text: text, textposition: end, textangle: 0,
+      xanchor: side(x), font: {color: color, size: 12}}});
   const more = {mode: "lines+markers", marker: {size: 6}};
   return [[line("unseen among unseen", figure.x, figure.zsl, tone("unseen"), more),
     line("seen among seen", figure.x, figure.seen, tone("seen"), more), line("best H", figure.x, figure.h, tone("h"), more)],
-    layout({shapes: [...chanceLine(experiment.chance.validation, "ZSL"), optimum(figure.best_zsl, tone("unseen"), "ZSL ", "right"), optimum(figure.best, tone("h"), " GZSL", "left")], hovermode: "x",
+    layout({shapes: [...chanceLine(experiment.chance.validation, "ZSL"), optimum(figure.best_zsl, tone("unseen"), " ZSL ", "start"), optimum(figure.best, tone("h"), " GZSL ", "middle")], hovermode: "x",
       xaxis: axis(figure.parameter, figure.scale === "log" ? LOG : {type: figure.scale}),
       yaxis: axis("validation accuracy (%)", {rangemode: "tozero"})})];
 }

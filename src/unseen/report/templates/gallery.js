@@ -123,10 +123,12 @@ function topClass(c, p) {
   return made;
 }
 
-// Why this class and not the next one: what spoke for it, and against it.
+// Why this class and not the next one: what spoke for it, and against it; or what both are combined from.
 function reasons(sample) {
   const reason = sample.e;
-  if (!reason) return DATA.samples[0].e ? [element("p", "Of so many images, only the first of each class are explained here. The command unseen explain explains any.", {class: "note"})] : [];
+  if (!reason) return [];  // of a model with one class
+  const heading = element("h4", `Why ${reason.c} and not ${reason.r}`), words = reason.s.map(line => element("p", line));
+  if (reason.p.length < 2) return [heading, ...words];
   const most = Math.max(...reason.p.map(part => Math.abs(part[1]))), list = element("ul", null, {class: "reasons"});
   list.append(...reason.p.map(([name, contribution, value, rival]) => {
     const row = element("li"), bar = element("span", null, {class: contribution > 0 ? "bar for" : "bar against"}), track = element("span", null, {class: "track"});
@@ -135,9 +137,7 @@ function reasons(sample) {
     row.append(element("span", name), element("span", value === null ? "" : `${value} against ${rival}`, {class: "number"}), track);
     return row;
   }));
-  const made = reason.s.map(([name, own]) => [name, own]).filter(pair => Math.abs(pair[1]) >= .01).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-  return [element("h4", `Why ${reason.c} and not ${reason.r}`), element("p", "Contributions to the difference of the two scores: to the right for it, to the left against it.", {class: "note"}),
-    ...(made.length ? [element("p", `${reason.c} is ` + made.slice(0, 4).map(([name, weight]) => `${weight.toFixed(2)} ${name}`).join(" + ") + " + …")] : []), list];
+  return [heading, ...words, element("p", "Contributions to the difference of the two scores: to the right for it, to the left against it.", {class: "note"}), list];
 }
 
 function step(by) {
