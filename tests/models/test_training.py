@@ -113,6 +113,18 @@ def test_square_roots_are_compared_if_no_feature_is_negative(data):
     assert "lda sqrt" not in train(data, "lda")[1].compared
 
 
+def test_another_method_is_compared_with_cosine_if_widths_agree(data):
+    """Noise in the space of the descriptions: the named method stays, and the check says what is better."""
+    rng = np.random.default_rng(0)
+    shared = replace(data, X=data.prototypes[data.y] + 0.3 * rng.normal(size=(len(data.y), 8)))
+    with pytest.warns(UserWarning, match="U011"):
+        model, card = train(shared, "linear-vs", normalize="l2")
+    assert type(model.estimator_).__name__ == "LinearVS"
+    assert card.compared["cosine"] >= card.compared["linear-vs l2"]
+    assert [check.code for check in card.checks if check.code == "U011"] == ["U011"]
+    assert "cosine" not in train(data, "linear-vs", normalize="l2")[1].compared
+
+
 def test_one_unseen_class_is_enough_and_none_is_said(data):
     names = np.flatnonzero(data.unseen)
     one = replace(data, unseen=np.arange(len(data.unseen)) == names[0], test_unseen=None, trainval=None)

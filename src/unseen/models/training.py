@@ -79,20 +79,17 @@ def train(
     # methods see the same folds; a single one would keep sums and rows that nobody else uses
     contest = Contest(as_samples(X, y, groups, workspace=Workspace() if len(candidates) > 1 else None))
 
-    def enter(candidate: Candidate) -> None:
+    def search(candidate: Candidate) -> GZSLClassifierCV:
         estimator = candidate.make(S, random_state)
-        search = GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
-        shared_space = describe_method(candidate.method).shared_space
-        contest.enter(str(candidate), search, unanimous=not shared_space)
+        return GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
 
-    # how the preferred method scales features best, then whether another method is better with that
-    first, *others = candidates
-    enter(first)
-    for scaling in other_scalings(first.method, X) if normalize == AUTO else ():
-        enter(Candidate(first.method, scaling))
-    for candidate in others:
-        enter(candidate.scaled_like(contest.leader.name))
+    for candidate in candidates:
+        contest.enter(str(candidate), search(candidate))
     method = contest.leader.name.split()[0]
+    for scaling in other_scalings(method, X) if normalize == AUTO else ():
+        contest.enter(str(candidate := Candidate(method, scaling)), search(candidate), unanimous=True)
+    if same_width(data) and "cosine" not in contest.compared:
+        contest.compare("cosine", search(Candidate("cosine")))
     model = contest.finish()
     model.held_out_.facts |= describe_data(data, len(y), method, contest.compared)
     _name_features(model.estimator_, data.feature_names)
@@ -162,12 +159,15 @@ def method_candidates(data: ZeroShotDataset, method: str, normalize: str) -> lis
     scaling = None if normalize == AUTO else normalize
     if method != AUTO:
         return [Candidate(method_name(method), scaling)]
-    same_space = data.X.shape[1] == data.prototypes.shape[1]
-    fast = [
-        name for name, row in METHODS.items() if row.cost <= FAST and (same_space or not row.shared_space)
-    ]
+    both = same_width(data)
+    fast = [name for name, row in METHODS.items() if row.cost <= FAST and (both or not row.shared_space)]
     order = sorted(fast, key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED))
     return [Candidate(name, scaling) for name in order]
+
+
+def same_width(data: ZeroShotDataset) -> bool:
+    """Return whether features and descriptions have the same width, as they have in one space."""
+    return bool(data.X.shape[1] == data.prototypes.shape[1])
 
 
 def other_scalings(method: str, X: Any) -> list[str]:
