@@ -16,9 +16,12 @@ from unseen import ALE, ESZSL, LDA, SAE, SJE, Cosine, DeViSE, LinearSV, LinearVS
 from unseen._core.prototypes import Prototypes, embedding_names
 from unseen.datasets import load_dataset
 from unseen.datasets.letters import SEGMENTS
+from unseen.methods import METHODS as registry
+from unseen.methods import make_method
 from unseen.methods.explanation import Explanation
 
 METHODS = [ALE, DeViSE, SJE, ESZSL, SAE, LinearVS, LinearSV, SynC, LDA]
+REGISTRY = sorted(registry)
 ADDITIVE = [ALE, DeViSE, SJE, ESZSL, LinearVS]  # the score is a sum over attributes
 
 
@@ -98,6 +101,40 @@ def test_an_attribute_that_is_equal_in_both_classes_is_not_named(problem, method
     X, _, _ = problem
     model = fitted(method)
     assert all("a1" not in attributes(reason) for reason in model.explain(X, top=20).rows)
+
+
+@cache
+def in_one_space(name, unit=1.0):
+    """A method of the registry, and samples with as many features as the descriptions have attributes."""
+    rng = np.random.default_rng(0)
+    S = rng.normal(size=(9, 6))
+    S[:, 1] = 0.5  # equal in all classes
+    y = np.repeat(np.arange(6), 12)
+    X, new = (S[c] + 0.4 * rng.normal(size=(len(c), 6)) for c in (y, np.repeat(np.arange(9), 4)))
+    return make_method(name, named(S), 0, "l2").fit(unit * X, y), unit * new, S
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_method_of_the_registry_has_these_properties(name):
+    model, X, S = in_one_space(name)
+    for reason in model.explain(X, top=9).rows:
+        assert total(reason) == pytest.approx(reason.difference, rel=1e-6, abs=1e-9)
+        assert "a1" not in attributes(reason)
+        if model.has_samples(reason.predicted) or not attributes(reason):
+            continue
+        columns = [int(name[1:]) for name in attributes(reason)]
+        changed = np.repeat(S[reason.predicted][None], len(columns), axis=0)
+        changed[np.arange(len(columns)), columns] = S[reason.rival, columns]
+        scores = deepcopy(model).add_classes(changed).similarity(X[reason.sample][None])[0]
+        expected = scores[reason.predicted] - scores[9:]
+        assert_allclose(list(attributes(reason).values()), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_the_unit_of_all_features_changes_nothing_for_any_method(name):
+    one, other = (model.explain(X).frame() for model, X, _ in (in_one_space(name), in_one_space(name, 100.0)))
+    assert one["name"].tolist() == other["name"].tolist()
+    assert_allclose(one["contribution"], other["contribution"], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ADDITIVE)
