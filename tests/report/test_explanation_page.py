@@ -21,11 +21,12 @@ EVIL = '<script>window.harm = 1</script><img src=x onerror="window.harm = 1">'
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model of letters, one of which has an evil name, without and with names of attributes; samples."""
+    """A model of letters, one with an evil name; with evil names of attributes and without; samples."""
     folder, data = tmp_path_factory.mktemp("why"), load_dataset("letters")
     names = np.array([EVIL if name == "H" else name for name in data.class_names])
     train = np.flatnonzero(data.seen[data.y])[::4]
-    for file, attributes in (("named", data.attribute_names), ("unnamed", ())):
+    evil_attributes = tuple(f"{EVIL} {name}" for name in data.attribute_names)
+    for file, attributes in (("named", evil_attributes), ("unnamed", ())):
         S = Prototypes(names, attributes, data.prototypes)
         save_model(LDA(S).fit(data.X[train], names[data.y[train]]), folder / file)
     np.savez(folder / "some.npz", X=data.X[::97], files=np.array([f"{EVIL} {i}" for i in range(34)]))
@@ -82,5 +83,7 @@ def test_the_page_is_usable_by_everybody(browser, page_file, width, scheme):
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert page.evaluate("window.harm") is None
     assert page.locator("section.why").count() == 34
+    named = page_file.stem == "named"
+    assert (page.locator("table.parts th").filter(has_text=f"{EVIL} ").count() > 0) == named
     page.close()
     assert not troubles

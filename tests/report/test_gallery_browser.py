@@ -8,6 +8,7 @@ import pytest
 from page_checks import check_page, watched
 from unseen import LDA, GZSLClassifierCV
 from unseen.datasets import load_dataset
+from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import make_split
 from unseen.models.prediction import Samples, predict_tables
 from unseen.report.gallery import Watcher, write_gallery
@@ -20,13 +21,13 @@ EVIL = '<script>window.harm = 1</script><img src=x onerror="window.harm = 1">'
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """The gallery of every eighth letter, with some unknown; a letter and the samples have evil names."""
+    """The gallery of every eighth letter, some unknown; a letter, samples and segments have evil names."""
     data = load_dataset("letters")
     split = make_split(data)
     names = np.array([EVIL if name == "H" else name for name in data.class_names])
-    model = GZSLClassifierCV(
-        LDA(dict(zip(names, data.prototypes))), {"alpha": [0.03]}, cv=split.cv(), gamma="paper"
-    ).fit(data.X[split.train], names[data.y[split.train]])
+    S = Prototypes(names, tuple(f"{EVIL} {name}" for name in data.attribute_names), data.prototypes)
+    search = GZSLClassifierCV(LDA(S), {"alpha": [0.03]}, cv=split.cv(), gamma="paper")
+    model = search.fit(data.X[split.train], names[data.y[split.train]])
     X, y = data.X[::8], names[data.y[::8]]
     samples = Samples(
         "letters", X.shape, lambda: iter([X]), np.array([f"{EVIL} {i}" for i in range(len(X))]), y
@@ -96,7 +97,8 @@ def test_an_image_opens_by_keyboard_with_its_best_classes(page, shown):
     heading = page.locator("[data-out=reasons] h4").inner_text()
     assert heading == f"Why {reason['c']} and not {reason['r']}"
     parts = page.locator("[data-out=reasons] li > span:first-child").all_inner_texts()
-    assert parts == [part[0] for part in reason["p"]]
+    assert parts == [part[0] for part in reason["p"]] and parts[0].startswith(f"{EVIL} ")
+    assert page.evaluate("window.harm") is None
     page.keyboard.press("ArrowRight")
     assert page.locator("[data-out=name]").inner_text() != sample["n"]
     page.keyboard.press("ArrowLeft")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from unseen._core.files import atomic_path
 from unseen.benchmark.store import Store
 from unseen.report.document import make_document
-from unseen.report.page import render_page
+from unseen.report.page import render_page, save_page
 
 
 def write_report(run: str | os.PathLike[str], html: str | os.PathLike[str] | None = None) -> Path:
@@ -25,9 +24,6 @@ def write_report(run: str | os.PathLike[str], html: str | os.PathLike[str] | Non
     """
     with Store(run := Path(run)) as store, store.reading():
         document = make_document(store)
-    page = render_page(document)
     path = Path(html) if html else run / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-    return path
+    return save_page(render_page(document), path)

@@ -9,14 +9,13 @@ from typing import TypedDict
 
 import numpy as np
 
-from unseen._core.files import atomic_path
 from unseen.errors import UnseenError
 from unseen.methods.explanation import Part, Reason
 from unseen.models.explanation import combinations, name_part
 from unseen.models.io import Model
 from unseen.models.prediction import Samples
 from unseen.report.gallery import rows_at
-from unseen.report.page import render
+from unseen.report.page import render, save_page
 from unseen.report.thumbnails import Pixels, find_pictures
 
 MOST = 200  # samples in a page
@@ -86,8 +85,7 @@ def write_explanations(
         pixels=images.pixels,
         named=any(reason.of_kind("attribute") for reason in reasons),
     )
-    with atomic_path(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    save_page(page, path)
 
 
 def describe_reason(reason: Reason, model: Model, image: str | None = None) -> Card:

@@ -10,14 +10,13 @@ from typing import TypedDict
 import numpy as np
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen._core.files import atomic_path
 from unseen._core.labels import UNKNOWN, LabelArray
 from unseen.methods.explanation import Reason
 from unseen.models.explanation import combinations, name_part
 from unseen.models.io import Model
 from unseen.models.prediction import Samples, Table, matched_features
 from unseen.report.figures import Part
-from unseen.report.page import render, script_json
+from unseen.report.page import render, save_page, script_json
 from unseen.report.thumbnails import Pictures, Pixels
 
 PAGE_BYTES = 8_000_000  # no page is larger
@@ -194,8 +193,7 @@ def write_gallery(
         gallery["samples"].append(sample)
     for group in gallery["groups"]:
         group["shown"] = sum(sample["c"][0] == group["label"] for sample in gallery["samples"])
-    with atomic_path(html) as temporary:
-        temporary.write_text(render_gallery(gallery), encoding="utf-8")
+    save_page(render_gallery(gallery), html)
     return gallery
 
 

@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unseen._core.files import atomic_path
 from unseen._core.taxonomy import CONFIDENCE
 from unseen.datasets import ZeroShotDataset
 from unseen.models.io import Model
 from unseen.models.prediction import matched_features
 from unseen.report.figures import Part
 from unseen.report.model_document import describe_model
-from unseen.report.page import render
+from unseen.report.page import render, save_page
 from unseen.report.thumbnails import Pictures
 
 _SCRIPTS = (
@@ -60,9 +59,7 @@ def write_model_page(
     """
     with matched_features():
         document = describe_model(model, title, data, pictures, taxonomy=taxonomy, confidence=confidence)
-    with atomic_path(path := Path(html)) as temporary:
-        temporary.write_text(render_model_page(document), encoding="utf-8")
-    return path
+    return save_page(render_model_page(document), html)
 
 
 def render_model_page(document: Part) -> str:

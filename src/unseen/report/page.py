@@ -11,10 +11,13 @@ import base64
 import gzip
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from unseen._core.files import atomic_path
 from unseen.errors import need_extra
 from unseen.report.figures import Part
 
@@ -70,6 +73,13 @@ def render(
         policy=_policy([plotly, own] if charts else [own]),
         data=script_json(data),
     )
+
+
+def save_page(page: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page as a whole or not at all, and return its path."""
+    with atomic_path(path := Path(path)) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return path
 
 
 def _plotly() -> str:
