@@ -21,7 +21,6 @@ from unseen.report import attributes
 from unseen.report.model_document import (
     choose_gammas,
     describe_model,
-    hardest_classes,
     held_out_curve,
     measured_curve,
     score_samples,
@@ -149,8 +148,10 @@ def test_measured_accuracies_are_those_of_evaluate(model, data):
     accuracy = {result.name: result.accuracy for result in found.classes}
     for name, value in zip(model.classes_, by_class["seen"][0]):
         assert value == pytest.approx(accuracy[name], abs=0.051)
-    hardest = hardest_classes(tested, model.gamma_)[0]
-    assert hardest["accuracy"] == pytest.approx(min(accuracy.values()), abs=0.051)
+    hardest = describe_model(model, "model", data)["hardest"]
+    assert hardest[0]["accuracy"] == pytest.approx(min(accuracy.values()), abs=0.051)
+    for each in hardest:
+        assert each["accuracy"] + sum(share for _, share in each["taken_for"]) <= 100.5
 
 
 def test_the_slider_has_no_calibration_and_the_gamma_of_the_model(model, data):

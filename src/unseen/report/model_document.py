@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def describe_model(
         "names": [str(name) for name in model.classes_],
         "unseen": (~model.seen_).tolist(),
         "samples": None if tested is None else np.bincount(tested.y, minlength=len(model.classes_)).tolist(),
-        "hardest": [] if tested is None else hardest_classes(tested, model.gamma_),
+        "hardest": [] if found is None else describe_hardest(model, found),
         "reliability": describe_reliability(model, tested),
         "sets": [] if tested is None else describe_sets(model, tested),
         "unknown": None if found is None or found.unknown is None else vars(found.unknown),
@@ -164,18 +165,12 @@ def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> tuple[Part, P
 def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) -> tuple[Part, Part]:
     """Return the accuracies on labeled samples at every gamma."""
     n = len(model.classes_)
-    by_class: Part = {"seen": [], "new": []}
     count = np.bincount(tested.y, minlength=n)
-    rows = []
-    for gamma in gammas:
-        right = tested.maxima.predict(gamma) == tested.y
-        share = np.bincount(tested.y, right, n) / np.maximum(count, 1)
-        rows.append(share)
-        known = [(np.flatnonzero(count), share[count > 0])]
-        by_class["seen"].append(mean_by_class(known, n))
-    accuracies = 100 * np.array(rows)  # (gammas, classes)
+    right = [np.bincount(tested.y, tested.maxima.predict(gamma) == tested.y, n) for gamma in gammas]
+    accuracies = 100 * np.array(right) / np.maximum(count, 1)  # (gammas, classes)
     means = [mean_over(accuracies, (count > 0) & kind) for kind in (~model.seen_, model.seen_)]
-    return make_curve(gammas, *means), by_class
+    by_class = [[round(v, 1) if c else None for v, c in zip(row, count)] for row in accuracies.tolist()]
+    return make_curve(gammas, *means), {"seen": by_class}
 
 
 def mean_over(accuracies: FloatArray, classes: BoolArray) -> FloatArray:
@@ -275,17 +270,20 @@ def describe_sets(model: GZSLClassifierCV, tested: Tested) -> list[Part]:
     ]
 
 
-def hardest_classes(tested: Tested, gamma: float) -> list[Part]:
+def describe_hardest(model: GZSLClassifierCV, found: Evaluation) -> list[Part]:
     """Return the classes with the lowest accuracy and what they are predicted as, the hardest first."""
-    predicted, found = tested.maxima.predict(gamma), []
-    for label in np.unique(tested.y).tolist():
-        counts = np.bincount(predicted[tested.y == label], minlength=label + 1)
-        share = np.round(100 * counts / counts.sum(), 1).tolist()
-        order = [c for c in np.argsort(-counts, kind="stable").tolist() if counts[c] and c != label]
-        if order:
-            taken_for = [(c, share[c]) for c in order[:_MISTAKES]]
-            found.append({"index": label, "accuracy": share[label], "taken_for": taken_for})
-    return sorted(found, key=lambda hard: hard["accuracy"])[:_HARDEST]
+    place = {str(name): i for i, name in enumerate(model.classes_)}
+    return [
+        {
+            "index": place[hard.name],
+            "accuracy": round(hard.accuracy, 1),
+            "taken_for": [
+                (place[name], round(100 * n / hard.samples, 1))
+                for name, n in islice(hard.taken_for.items(), _MISTAKES)
+            ],
+        }
+        for hard in found.hardest(_HARDEST)
+    ]
 
 
 def describe_reliability(model: GZSLClassifierCV, tested: Tested | None) -> Part:

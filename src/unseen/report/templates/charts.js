@@ -81,16 +81,15 @@ const LEVELS = [10, 20, 30, 40, 50, 60, 70, 80, 90];
 
 // A curve over the faint curves of others; its two last traces are gamma = 0 and the gamma of the slider.
 function tradeChart(model, look, others) {
-  const color = methodColor(look.color);
-  const faint = others.map(other => line(other.name, other.unseen, other.seen, methodColor(other.color), {opacity: 0.35, showlegend: false,
-    hoverinfo: "skip", hovertemplate: undefined, line: {color: methodColor(other.color), width: 1.2}}));
+  const faint = others.map(other => line(other.name, other.unseen, other.seen, other.color, {opacity: 0.35, showlegend: false,
+    hoverinfo: "skip", hovertemplate: undefined, line: {color: other.color, width: 1.2}}));
   const zero = curveAt(model, 0);
-  const own = line(look.name, model.unseen, model.seen, color, {customdata: model.gammas,
+  const own = line(look.name, model.unseen, model.seen, look.color, {customdata: model.gammas,
     hovertemplate: "gamma %{customdata:.4g}<br>U %{x:.1f}, S %{y:.1f}<extra></extra>"});
   const open = {name: "gamma = 0", x: [zero.U], y: [zero.S], mode: "markers", hoverinfo: "skip",
-    marker: {size: 11, color: tone("card"), line: {color: color, width: 2.5}}};
+    marker: {size: 11, color: tone("card"), line: {color: look.color, width: 2.5}}};
   const here = {name: "this gamma", x: [zero.U], y: [zero.S], mode: "markers", hoverinfo: "skip",
-    marker: {size: 15, color: color, line: {color: tone("card"), width: 2}}};
+    marker: {size: 15, color: look.color, line: {color: tone("card"), width: 2}}};
   const top = name => Math.min(101, 1.05 * Math.max(1, ...[model, ...others].map(curve => largest(curve[name]))));
   return [[...LEVELS.map(equalH), ...faint, own, open, here], layout({
     annotations: LEVELS.map(H => ({x: H, y: H, text: "H " + H, showarrow: false, font: {size: 10, color: tone("soft")}})),

@@ -26,13 +26,13 @@ class Panel {
   // The curves of the other methods, each with the lambda that the slider shows of this one.
   otherCurves() {
     return this.experiment.methods.filter(each => each !== this.method).map(each =>
-      ({name: each.name, color: each.color, ...(each.explorer.models[this.explorer.name] || each.explorer.models.gzsl)}));
+      ({name: each.name, color: methodColor(each.color), ...(each.explorer.models[this.explorer.name] || each.explorer.models.gzsl)}));
   }
 
   choose(index) {
     const method = this.method = this.experiment.methods[index];
     for (const name of ["zsl", "gzsl"]) this.out("params-" + name).textContent = method.params[name] ? ": " + method.params[name] : "";
-    this.explorer.choose(method.explorer, method, "calibrated+lambda", method.runs > 1 ? meansOf(method) : {});
+    this.explorer.choose(method.explorer, {name: method.name, color: methodColor(method.color)}, "calibrated+lambda", method.runs > 1 ? meansOf(method) : {});
     this.describe();
     this.fillClasses();
     this.draw();
@@ -93,6 +93,7 @@ class Panel {
 
   // The colors of the page have changed.
   refresh() {
+    this.explorer.look.color = methodColor(this.method.color);
     this.draw();
     this.fillClasses();
     this.explorer.fillConfusion();
