@@ -12,7 +12,7 @@ from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import make_split
 from unseen.models.prediction import Samples, predict_tables
 from unseen.report.gallery import Watcher, write_gallery
-from unseen.report.thumbnails import find_pixels
+from unseen.report.thumbnails import Files, find_pixels
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -126,3 +126,32 @@ def test_the_page_is_usable_by_everybody(page, width, scheme):
     check_page(page, width)
     page.locator(".tile").first.click()
     check_page(page, width)
+
+
+@pytest.mark.slow
+def test_a_gallery_of_a_whole_data_set_is_bounded_and_opens_quickly(browser, tmp_path):
+    """11 788 images of the size of CUB, in 200 classes: the page is full, and is there in three seconds."""
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    S = rng.normal(size=(200, 20))
+    y = rng.integers(0, 200, 11_788)
+    X = S[y] @ rng.normal(size=(20, 64)) + rng.normal(size=(11_788, 64))
+    train = (y < 150) & (np.arange(len(y)) % 4 == 0)
+    model = LDA(dict(zip([f"bird {c}" for c in range(200)], S)))
+    model.fit(X[train], np.array([f"bird {c}" for c in y[train]]))
+    photos = [tmp_path / f"{i}.jpg" for i in range(40)]
+    for path in photos:
+        noise = image.fromarray(rng.integers(0, 255, (12, 16, 3), np.uint8))
+        noise.resize((500, 375), image.Resampling.BICUBIC).save(path)
+    samples = Samples("birds", X.shape, lambda: iter(np.array_split(X, 12)), None, None)
+    watcher, path = Watcher(model.classes_), tmp_path / "gallery.html"
+    list(watcher.watch(predict_tables(model, samples)))
+    pictures = Files([photos[i % 40] for i in range(len(X))])
+    shown = write_gallery(watcher.predictions(), samples, pictures, path, model=model, title="birds")
+    assert path.stat().st_size <= 8_000_000
+    assert len(shown["samples"]) > 2000 and all(sample["e"] for sample in shown["samples"])
+    page, troubles = watched(browser, path)
+    page.wait_for_selector(".tile img")
+    assert page.evaluate("performance.now()") < 3000
+    page.close()
+    assert not troubles
