@@ -96,7 +96,13 @@ class Card:
         return format_card(self)
 
     def _repr_html_(self) -> str:
-        return html_card(self)
+        from html import escape
+
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in card_lines(self).items()
+        )
+        return f"<p>{escape(headline(self))}</p><table>{rows}</table>"
 
 
 def make_card(model: GZSLClassifierCV) -> Card:
@@ -318,20 +324,14 @@ def format_card(card: Card) -> str:
     return "\n".join([*lines, note, "", *_menu(card), *_loss(card)])
 
 
-def html_card(card: Card) -> str:
-    """Return the card for a notebook: the facts, the trade-off as a second table, and what is lost."""
-    from html import escape
-
-    def row(name: str, *cells: str) -> str:
-        more = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        return f"<tr><th style='text-align:left'>{escape(name)}</th>{more}</tr>"
-
-    facts = "".join(row(name, value) for name, value in card_lines(card).items())
-    points = "".join(
-        row(point["option"], *(f"{point[kind]:.1f}" for kind in ACCURACIES)) for point in card.tradeoff
+def headline(card: Card) -> str:
+    """Return what to expect of the model, in the sentence that its page begins with."""
+    seen, unseen = (len(card.classes[kind]) for kind in ("seen", "unseen"))
+    return (
+        f"Expect {card.expected.seen[0]:.1f} % of the samples of {seen} seen classes to be recognized, and "
+        f"{card.expected.unseen[0]:.1f} % of those of {f'{unseen} new' if unseen else 'new'} classes that it "
+        "knows by their descriptions alone."
     )
-    lost = f"<p>{escape(lost_in_words(card))}</p>" if card.lost else ""
-    return f"<table>{facts}</table><table>{row('trade-off', *ACCURACIES)}{points}</table>{lost}"
 
 
 def card_lines(card: Card) -> dict[str, str]:
