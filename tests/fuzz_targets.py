@@ -12,6 +12,7 @@ import signal
 import struct
 import tempfile
 import time
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -99,13 +100,15 @@ def xlsa17_folder(hdf5: bool = False) -> Path:
 
 @functools.cache
 def model_file() -> bytes:
-    from unseen import GZSLClassifierCV, LinearSV
+    """A model as ``unseen fit`` writes it."""
+    from unseen.datasets import load_dataset
     from unseen.models.io import save_model
+    from unseen.models.training import train
 
-    X, y, S = small.arrays(np.float64)
-    model = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1, 1.0]}, gamma="paper").fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
-        save_model(model, Path(folder) / "m")
+        data = load_dataset(small.write_npz(Path(folder) / "own.npz"))
+        with warnings.catch_warnings(action="ignore"):  # so few samples show little
+            save_model(train(data, "lda")[0], Path(folder) / "m")
         return (Path(folder) / "m").read_bytes()
 
 
@@ -130,7 +133,25 @@ def models() -> list[Maker]:
         hurt = {name: _other_tensor(tensor, rng) for name, tensor in tensors.items() if rng.random() < 0.95}
         return save(hurt, {**metadata, "sha256": _checksum(metadata["model"], hurt)})
 
-    return [damaged(whole), sealed, other_tensors]
+    def other_values(rng: random.Random) -> bytes:
+        state = json.loads(metadata["model"])
+        for _ in range(rng.choice((1, 1, 2))):
+            _replace_value(state, rng)
+        text = json.dumps(state)
+        return save(tensors, {**metadata, "model": text, "sha256": _checksum(text, tensors)})
+
+    return [damaged(whole), sealed, other_tensors, other_values]
+
+
+def _replace_value(state: Any, rng: random.Random) -> None:
+    """Put another value, or nothing, in one place of a JSON document."""
+    key = rng.choice(list(state) if isinstance(state, dict) else range(len(state)))
+    if isinstance(state[key], dict | list) and state[key] and rng.random() < 0.8:
+        _replace_value(state[key], rng)
+    elif rng.random() < 0.2:
+        del state[key]
+    else:
+        state[key] = rng.choice((None, True, -1, 0, 2**70, 0.5, np.nan, np.inf, "", "text", [], [1.0], {}))
 
 
 def _other_tensor(tensor: np.ndarray, rng: random.Random) -> np.ndarray:
@@ -222,6 +243,30 @@ def encoder_folder() -> Path:
     return token_encoder(folder).parent
 
 
+def sample_table() -> bytes:
+    """A table of samples with labels, as ``--prototypes`` describes them in another."""
+    X, y, _ = small.arrays()
+    rows = [",".join([small.CLASS_NAMES[c], *(f"{v:.3f}" for v in row)]) for row, c in zip(X, y)]
+    return "\n".join(["bird,a,b,c,d,e", *rows]).encode()
+
+
+def parquet_samples() -> list[Maker]:
+    import pyarrow.csv
+    from pyarrow import parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(pyarrow.csv.read_csv(io.BytesIO(sample_table())), out)
+    return [damaged(out.getvalue())]
+
+
+def taxonomy_tables() -> list[Maker]:
+    """Groups in columns, and pairs of child and parent."""
+    genera = {name: f"genus {int(name[:3]) // 3}" for name in small.CLASS_NAMES}
+    groups = "\n".join(f"{name},{genus},bird" for name, genus in genera.items())
+    pairs = "\n".join(f"{name},{genus}" for name, genus in genera.items())
+    return [damaged(f"class,genus,family\n{groups}\n".encode()), damaged(f"child,parent\n{pairs}".encode())]
+
+
 def image_list() -> list[Maker]:
     return [damaged(b"a.png,jay\nb.png,owl\nfolder/c.png,jay\n" * 4)]
 
@@ -244,6 +289,9 @@ WRITERS: dict[str, Callable[[], list[Maker]]] = {
     "csv prototypes": files_of(own_folder, "prototypes.csv"),
     "csv splits": files_of(own_folder, "splits.csv"),
     "csv scores": score_table,
+    "csv samples": lambda: [damaged(sample_table())],
+    "parquet samples": parquet_samples,
+    "csv taxonomy": taxonomy_tables,
     "txt images": image_list,
     "parquet scores": parquet,
     "safetensors model": models,
@@ -294,6 +342,22 @@ def read_samples(path: Path) -> None:
             pass
 
 
+def read_table(path: Path) -> None:
+    from unseen.datasets import load_dataset
+    from unseen.datasets.inspection import describe
+
+    data = load_dataset(path, label="bird", prototypes=own_folder() / "prototypes.csv")
+    json.dumps(describe(data).as_json())
+    read_samples(path)
+
+
+def read_taxonomy(path: Path) -> None:
+    from unseen._core.taxonomy import Taxonomy
+
+    p = np.full((1, small.N_CLASSES), 1 / small.N_CLASSES)
+    Taxonomy.from_table(path, np.array(small.CLASS_NAMES)).answer(p, 0.5)
+
+
 def read_scores(path: Path) -> None:
     from unseen.calibration.curve import SeenUnseenCurve
     from unseen.calibration.scores import read_scores
@@ -305,14 +369,19 @@ def read_scores(path: Path) -> None:
 def read_model(path: Path) -> None:
     from unseen.models.io import load_model
     from unseen.models.prediction import Samples, predict_tables
+    from unseen.report.model_document import describe_model
+    from unseen.report.model_page import render_model_page
     from unseen.selection.search import GZSLClassifierCV
 
     model = load_model(path)
-    if isinstance(model, GZSLClassifierCV):
-        json.dumps(model.card().to_json())
     width = model.coef_.shape[1]
     X = np.random.default_rng(0).normal(size=(3, width))
-    list(predict_tables(model, Samples("X", X.shape, lambda: iter([X]))))
+    samples, options = Samples("X", X.shape, lambda: iter([X])), {}
+    if isinstance(model, GZSLClassifierCV):
+        json.dumps(model.card().to_json())
+        render_model_page(describe_model(model, "model"))
+        options = {"reject": 0.05, "coverage": 0.9}
+    list(predict_tables(model, samples, 3, **options))
     attributes = getattr(model, "estimator_", model).prototypes_.shape[1]
     model.add_classes(np.ones((1, attributes)), ["new"])
 
@@ -381,6 +450,9 @@ READERS: dict[str, Callable[[Path], None]] = {
     "csv prototypes": in_folder(own_folder, "prototypes.csv"),
     "csv splits": in_folder(own_folder, "splits.csv"),
     "csv scores": read_scores,
+    "csv samples": read_table,
+    "parquet samples": read_table,
+    "csv taxonomy": read_taxonomy,
     "txt images": read_list,
     "parquet scores": read_scores,
     "safetensors model": read_model,

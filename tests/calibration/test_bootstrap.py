@@ -15,7 +15,7 @@ SEEN = np.array([True, True, True, False, False])
 def problem(n: int, seed: int = 0) -> tuple[ScoreMaxima, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = np.append(np.arange(5), rng.integers(0, 5, n - 5))
-    scores = rng.normal(size=(n, 5)).round(1)  # rounded: some ties
+    scores = (8 * rng.normal(size=(n, 5))).round() / 8  # some exact ties, and no differences of 1e-16
     scores[np.arange(n), y] += 1.5
     scores[:3] = np.inf, -np.inf, 0.0, 1.0, -np.inf
     return ScoreMaxima.from_scores(scores, SEEN), y

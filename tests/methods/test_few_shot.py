@@ -121,7 +121,7 @@ def test_classes_one_by_one_or_together(problem, few):
     together.add_classes(S[SEEN:], None, *few)
     for c in (5, 6):
         apart.add_classes(S[c : c + 1], None, few[0][few[1] == c], few[1][few[1] == c])
-    assert_allclose(apart.coef_, together.coef_, rtol=1e-12)
+    assert_allclose(apart.coef_, together.coef_, rtol=0, atol=1e-12 * np.abs(together.coef_).max())
 
 
 def test_samples_survive_files_and_further_training(problem, few, tmp_path):
@@ -186,7 +186,14 @@ def many_classes(seed=0):
 
 
 def test_both_are_better_than_description_or_samples_alone():
-    X, y, S, seen = many_classes()
+    """On average: with one choice of samples, any of the three may be ahead."""
+    both, described, samples = np.mean([compare_few_shot(seed) for seed in range(5)], axis=0)
+    assert both > max(described, samples)
+
+
+def compare_few_shot(seed):
+    """Return the best H with descriptions and two samples of each new class, and with either alone."""
+    X, y, S, seen = many_classes(seed)
     train = seen & (np.arange(960) % 4 > 0)
     grid = {"alpha": [0.01, 0.1], "kappa": [3.0, 10.0]}
     with pytest.warns(UserWarning, match="No unseen class is known yet"):
@@ -205,7 +212,7 @@ def test_both_are_better_than_description_or_samples_alone():
     described = LDA(S, **model.best_params_).fit(X[train], y[train])
     samples = LDA(S[:16], **model.best_params_ | {"kappa": 0.0}).fit(X[train], y[train])
     samples.add_classes(S[16:], None, X[given], y[given])
-    assert h(model.estimator_) > max(h(described), h(samples))
+    return h(model.estimator_), h(described), h(samples)
 
 
 def test_samples_pass_through_a_pipeline():

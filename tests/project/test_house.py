@@ -11,16 +11,24 @@ MODULES = {str(path): ast.parse(path.read_text("utf-8")) for path in (ROOT / "sr
 LONGEST = 45  # lines of a function without its docstring
 
 
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
 def private_names_of_others(tree: ast.Module) -> Iterator[str]:
-    """Yield every ``x._name`` where x is not self, cls or super() and the module does not define the name."""
+    """Yield each private name that is imported, or used of another object and not defined here."""
     nodes = list(ast.walk(tree))
     own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     own |= {ast.unparse(node.target) for node in nodes if isinstance(node, ast.AnnAssign)}
     for node in nodes:
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
-            owner = ast.unparse(node.value)
-            if node.attr not in own and owner not in ("self", "cls", "super()"):
-                yield f"{owner}.{node.attr} in line {node.lineno}"
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            if node.attr not in own and ast.unparse(node.value) not in ("self", "cls", "super()"):
+                yield f"{ast.unparse(node)} in line {node.lineno}"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unseen"):
+            folder = ROOT.joinpath("src", *str(node.module).split("."))
+            for name in filter(is_private, (alias.name for alias in node.names)):
+                if not (folder / f"{name}.py").exists():  # a module may be private, its names are not
+                    yield f"{node.module}.{name} in line {node.lineno}"
 
 
 def test_no_module_uses_private_names_of_another():
@@ -28,8 +36,12 @@ def test_no_module_uses_private_names_of_another():
 
 
 def test_the_check_finds_what_it_looks_for():
-    tree = ast.parse("def _own(): ...\nself._a, super()._b, x._own, x.__c__\nother._hidden\nf(1)._more")
-    assert list(private_names_of_others(tree)) == ["other._hidden in line 3", "f(1)._more in line 4"]
+    tree = ast.parse(
+        "def _own(): ...\nself._a, super()._b, x._own, x.__c__\nother._hidden\nf(1)._more\n"
+        "from unseen.methods import _dual, _gone\nfrom elsewhere import _any"
+    )
+    found = ["other._hidden in line 3", "f(1)._more in line 4", "unseen.methods._gone in line 5"]
+    assert sorted(private_names_of_others(tree), key=lambda text: text[-1]) == found
 
 
 def test_no_function_is_long():

@@ -16,6 +16,7 @@ from unseen.selection.gamma import (
     gamma_at_retention,
     retention_at,
     seen_alone,
+    unseen_at_retention,
 )
 from unseen.selection.rehearsal import N_REHEARSALS, Trial, assign_parts, rehearsal_folds
 
@@ -56,9 +57,9 @@ def test_the_rule_equals_its_literal_formula(small):
     finest = 1 - 0.5 / min(len(part[1]) for part in parts)
     shares = SHARES[finest >= SHARES][::10]
     assert len(parts) == N_REHEARSALS
-    share = oracle.retention_rule(parts, crossed, shares)
     retention = search.held_out_.retention
-    assert retention == pytest.approx(share, abs=0.011)  # a tenth of the retentions are compared
+    found = oracle.expected_h(parts, crossed, retention)  # no retention has a better one
+    assert found > max(oracle.expected_h(parts, crossed, share) for share in shares) - 1e-6
     gamma = oracle.gamma_at_retention(*(crossed[0].astype(float), *crossed[1:]), retention)
     assert search.gamma_ == pytest.approx(gamma, rel=1e-3)
 
@@ -134,6 +135,40 @@ def test_whole_groups_are_assigned_to_parts():
     assert set(part[y != 5]) == set(range(5))
 
 
+UNEVEN = Trial(  # two seen and two unseen classes, of different sizes; each kind has a wrong sample
+    y=np.array([0, 0, 0, 0, 1, 1, 2, 2, 2, 3]),
+    seen=np.array([True, True, False, False]),
+    right=np.array([True, True, True, False, True, True, True, True, False, True]),
+    flips=np.array([1.0, 2.0, 3.0, 9.0, 4.0, 5.0, 1.5, 3.5, 0.0, 2.5]),
+)
+
+
+@pytest.mark.parametrize(
+    ("weights", "alone", "kept", "unseen", "best"),
+    [
+        # of the first seen class 3 of 4 samples are right, of the second 2 of 2
+        ("per-class", (3 / 4 + 1) / 2, (1 / 4 + 1) / (3 / 4 + 1), [0, 2 / 3 + 1, 2 / 3 + 1], 5 / 7),
+        ("per-sample", 5 / 6, 3 / 5, [0, 2 / 2, 3 / 2], 3 / 5),
+    ],
+)
+def test_classes_or_samples_count_alike(weights, alone, kept, unseen, best):
+    """Counted by hand. At gamma 3, of which a seen flip is still right, three right seen samples are left."""
+    assert seen_alone(UNEVEN, weights) == pytest.approx(100 * alone)
+    assert retention_at(UNEVEN, 3.0, weights) == pytest.approx(kept)
+    found = unseen_at_retention(UNEVEN, np.array([1.0, 0.5, 0.0]), weights)
+    assert found == pytest.approx(50 * np.array(unseen))
+    chosen = choose_retention([UNEVEN], 100.0, weights=weights)  # the next of those that are compared
+    assert best - 1.001e-3 < chosen < best
+
+
+def test_classes_count_alike_by_default():
+    """As the other tests of this file assume."""
+    per_class, by_default = {"weights": "per-class"}, {}
+    for function, given in ((seen_alone, ()), (retention_at, (3.0,)), (unseen_at_retention, (0.5,))):
+        assert function(UNEVEN, *given, **by_default) == function(UNEVEN, *given, **per_class)
+    assert choose_retention([UNEVEN], 100.0) == choose_retention([UNEVEN], 100.0, **per_class)
+
+
 def test_retention_and_gamma_are_each_others_inverse():
     rng = np.random.default_rng(0)
     y = rng.integers(6, size=300)
@@ -149,7 +184,9 @@ def test_gamma_is_in_the_units_of_the_scores_even_with_one_sample():
     trial = Trial(np.array([0, 1]), np.array([True, False]), np.array([True, True]), np.array([2e-7, 1e-7]))
     assert gamma_at_retention(trial, 1.0) == gamma_at_retention(trial, 0.3) == 2e-7
     nothing_right = Trial(trial.y, trial.seen, np.array([False, True]), trial.flips)
-    assert gamma_at_retention(nothing_right, 0.5) == 0.0
+    assert gamma_at_retention(nothing_right, 0.5) == retention_at(nothing_right, 0.0) == 0.0
+    assert gamma_at_retention(nothing_right, np.array([0.1, 0.5])).tolist() == [0.0, 0.0]
+    assert finest_share([trial]) == finest_share([nothing_right]) == 0.5
 
 
 @pytest.mark.parametrize(("n_seen", "n_unseen", "n_held_out"), [(20, 6, 5), (60, 10, 9), (12, 988, 4)])

@@ -47,6 +47,8 @@ def open_session(file: Path, provider: str = "cpu", threads: int | None = None) 
             str(file), options, providers=[name], enable_fallback=0
         )
         signature([*session.get_inputs(), *session.get_outputs()])  # fails if a name is not valid text
+        if not session.get_outputs():
+            raise ValueError("it has no output")
         return session
     except Exception as error:  # ONNX Runtime has one exception class per status code
         raise UnseenError(f"{str(file)!r} is not a model that can be run: {one_line(error)}") from error

@@ -21,6 +21,7 @@ from unseen._core.files import atomic_path
 from unseen._core.hub import HUB_PREFIX
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
+from unseen.card import Card, format_card
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
 from unseen.metrics import BINS, Reliability
@@ -312,7 +313,14 @@ def _restore_selection(
     model.cv_results_ = {name: value if name == "params" else np.array(value) for name, value in results}
     curve = {name: tensors[f"curve/{name}"] for name in CURVE}
     model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"], resolution=chosen["resolution"])
+    _check_card(model.card())
     return model
+
+
+def _check_card(card: Card) -> None:
+    """Reject a model whose numbers cannot be shown, before a command fails in the middle of something."""
+    json.dumps(card.to_json(), allow_nan=False)
+    format_card(card)
 
 
 def _restore_held_out(state: State, tensors: Tensors) -> HeldOut:
