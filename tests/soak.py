@@ -54,14 +54,28 @@ def write_data(folder: Path, rng: random.Random) -> str:
         seen=~np.isin(np.arange(n_classes), unseen),
     )
     np.save(folder / "samples.npy", X)
+    write_tables(folder, X, y, S)
     if rng.random() < 0.05:
         path.write_bytes(path.read_bytes()[: rng.randrange(1000)])
     return str(path)
 
 
+def write_tables(folder: Path, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> None:
+    """Write samples, descriptions and groups of classes as tables, and the description of one more class."""
+    samples = [["class", *(f"x{i}" for i in range(X.shape[1]))], *([f"c{c}", *x] for c, x in zip(y, X))]
+    classes = [["class", *(f"a{i}" for i in range(S.shape[1]))], *([f"c{c}", *s] for c, s in enumerate(S))]
+    groups = [["class", "group"], *([f"c{c}", f"g{c % 3}"] for c in range(len(S)))]
+    more = [classes[0], ["one more", *(S[0] + 1)]]
+    tables = {"samples": samples, "classes": classes, "groups": groups, "more": more}
+    for name, rows in tables.items():
+        lines = [",".join(map(str, row)) for row in rows]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+
+
 def commands(folder: Path, rng: random.Random) -> Iterator[Command]:
     """Yield commands without end; what one writes, others read."""
-    model, run = str(folder / "m.model"), str(folder / "run")
+    model, run, table = (str(folder / name) for name in ("m.model", "run", "samples.csv"))
+    classes, groups, more = (str(folder / f"{name}.csv") for name in ("classes", "groups", "more"))
     while True:
         data = write_data(folder, rng)
         method = rng.choice(METHODS)
@@ -69,16 +83,22 @@ def commands(folder: Path, rng: random.Random) -> Iterator[Command]:
             [
                 ["fit", data, "--method", method, "--model", model, "--force"],
                 ["fit", data, "--method", method, "--model", model, "--force", "--json"],
+                ["fit", table, "--prototypes", classes, "--method", method, "--model", model, "--force"],
                 ["bench", data, "--methods", method, "--out", run, "--json"],
                 ["bench", data, "--methods", f"{method},lda", "--seeds", "2", "--out", run],
                 ["predict", model, rng.choice((data, str(folder / "samples.npy"))), "--top", "2"],
                 ["predict", model, data, "--html", str(folder / "gallery.html"), "--force"],
-                ["evaluate", model, data, "--json"],
-                ["explain", model, data],
+                ["predict", model, table, "--taxonomy", groups, "--reject", "0.05"],
+                ["evaluate", model, rng.choice((data, table)), "--json"],
+                ["explain", model, rng.choice((data, table))],
+                ["explain", model, data, "--html", str(folder / "why.html"), "--force"],
+                ["suggest", model, rng.choice((data, table))],
+                ["add-class", model, "--prototypes", more],
                 ["inspect", rng.choice((data, model))],
                 ["calibrate", str(folder / "scores.npz"), "--json"],
                 ["export", model, "--format", "npz", "--out", str(folder / "layer.npz"), "--force"],
-                ["report", run, "--html", str(folder / "page.html"), "--force"],
+                ["report", rng.choice((run, model)), "--html", str(folder / "page.html"), "--force"],
+                ["report", model, "--data", data, "--html", str(folder / "page.html"), "--force"],
                 ["methods"],
             ]
         )

@@ -84,6 +84,14 @@ def test_features_of_another_width_are_rejected(model, tmp_path):
         list(explain_samples(model, open_samples(tmp_path / "x.npy")))
 
 
+def test_a_sample_that_is_not_finite_is_named(model, letters, tmp_path):
+    X = letters.X[:5].copy()
+    X[3, 7] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    with pytest.raises(UnseenError, match="holds nan at sample 3, feature 7, expected a finite number"):
+        list(explain_samples(model, open_samples(tmp_path / "x.npy")))
+
+
 def test_text_names_what_speaks_for_and_against():
     parts = (
         Part("attribute", "leg", 6.0, 0.75, 0.0, 1.0),

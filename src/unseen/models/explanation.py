@@ -13,7 +13,7 @@ from unseen.datasets.dataset import as_features
 from unseen.errors import need_extra
 from unseen.methods.explanation import Explanation, Part, Reason, write_records
 from unseen.models.io import Model
-from unseen.models.prediction import Samples, check_width, matched_features
+from unseen.models.prediction import Samples, check_finite, check_width, matched_features
 
 BATCH = 256  # samples that are explained at a time
 IN_WORDS = {
@@ -40,6 +40,7 @@ def explain_samples(model: Model, samples: Samples, rival: Any = None, top: int 
     start = 0
     for block in samples.blocks():
         X = as_features(block)
+        check_finite(X, start, samples.name)
         for rows in row_blocks(len(X), BATCH):
             with matched_features():
                 reasons = model.explain(X[rows], rival, top).rows

@@ -170,7 +170,7 @@ def predict_tables(
     start = 0
     for block in samples.blocks():
         X = as_features(block)
-        _check_finite(X, start, samples.name)
+        check_finite(X, start, samples.name)
         for scores in _score_blocks(model, X):
             p = probabilities(scores.astype(np.float64), getattr(model, "temperature_", 1.0))
             table = _best(model, scores, p, top)
@@ -213,7 +213,8 @@ def check_width(model: Model, width: int, name: str) -> None:
         )
 
 
-def _check_finite(X: FloatArray, start: int, name: str) -> None:
+def check_finite(X: FloatArray, start: int, name: str) -> None:
+    """Reject values that are not finite, and say where they are; ``start`` is the number of the first row."""
     finite = np.isfinite(X)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
