@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import small_data as small
 from forks import Done, Fork, Forks
 from problems import small_experiment
 from unseen.benchmark.store import FILE_NAME, Store
@@ -59,6 +60,7 @@ class Job:
     forks: Forks
     arguments: tuple[object, ...]
     read: Callable[[Path], Any]
+    ending: str = ".npz"  # of the name of what is written
 
     def start(self, out: Path) -> Fork:
         return self.forks.start(*(out if part is OUT else part for part in self.arguments))
@@ -106,6 +108,35 @@ def network(tmp_path_factory):
     return mean_backbone(tmp_path_factory.mktemp("network") / "mean.onnx")
 
 
+# what reads a model and writes a page or a table
+PAGES = {
+    "gallery": ("predict", "DIGITS", "digits", "--html", OUT, "--quiet"),
+    "predictions": ("predict", "MODEL", "TABLE", "--taxonomy", "GROUPS", "--out", OUT, "--quiet"),
+    "explanations": ("explain", "MODEL", "BIRDS", "--out", OUT, "--quiet"),
+    "explanation page": ("explain", "MODEL", "BIRDS", "--html", OUT, "--quiet"),
+    "model page": ("report", "MODEL", "--data", "BIRDS", "--html", OUT, "--quiet"),
+    "model of a table": ("fit", "TABLE", "--prototypes", "CLASSES", "--method", "lda", "--model", OUT),
+}
+
+
+@pytest.fixture(scope="module")
+def places(forks, birds, tmp_path_factory) -> dict[str, Path]:
+    """A model of birds, their samples, descriptions and groups as tables; a model of images."""
+    folder = tmp_path_factory.mktemp("places")
+    X, y, _ = small.arrays()
+    rows = [f"{small.CLASS_NAMES[c]},{','.join(map(str, x))}" for c, x in zip(y, X) if c in small.SEEN]
+    (folder / "birds.csv").write_text("\n".join(["bird,a,b,c,d,e", *rows]))
+    groups = [f"{name},{'ducks' if name < '005' else 'gulls'}" for name in small.CLASS_NAMES]
+    (folder / "groups.csv").write_text("\n".join(["bird,group", *groups]))
+    model = folder / "birds.model"
+    digits = folder / "digits.model"
+    assert forks.run("fit", birds, "--method", "lda", "--model", model).returncode == 0
+    assert forks.run("fit", "digits", "--method", "linear-sv", "--model", digits).returncode == 0
+    tables = {"TABLE": folder / "birds.csv", "GROUPS": folder / "groups.csv"}
+    tables["CLASSES"] = small.write_prototypes(folder / "classes.csv")
+    return {"BIRDS": birds, "MODEL": model, "DIGITS": digits, **tables}
+
+
 @pytest.fixture
 def job(request, forks, birds):
     """The job named by the parameter."""
@@ -114,32 +145,38 @@ def job(request, forks, birds):
         return Job(forks, ("bench", birds, *methods, "--jobs", 1, "--out", OUT, "--quiet"), read_store)
     if request.param == "fit":
         return Job(forks, ("fit", birds, "--method", "linear-sv", "--model", OUT, "--quiet"), Path.read_bytes)
+    if request.param in PAGES:
+        pytest.importorskip("jinja2")
+        places, command = request.getfixturevalue("places"), PAGES[request.param]
+        ending = {"--html": ".html", "--out": ".csv"}.get(command[command.index(OUT) - 1], "")
+        return Job(forks, tuple(places.get(part, part) for part in command), Path.read_bytes, ending)
     network, images = request.getfixturevalue("network"), request.getfixturevalue("images")
     options = ("--backbone", network, "--crops", 10, "--size", 64, "--threads", 1, "--quiet", "--out", OUT)
     return Job(request.getfixturevalue("image_forks"), ("extract", images, *options), read_archive)
 
 
-@pytest.mark.parametrize("n_moments", [4, pytest.param(26, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("job", ["bench", "extract", "fit"], indirect=True)
+@pytest.mark.parametrize("n_moments", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("job", ["bench", "extract", "fit", *PAGES], indirect=True)
 def test_killed_at_any_moment_and_started_again_gives_the_same(job, tmp_path, n_moments):
-    done = job.start(tmp_path / "whole.npz").wait()
+    whole = new_place(tmp_path, job)
+    done = job.start(whole).wait()
     assert done.returncode == 0, done.stderr
-    expected, moments = job.read(tmp_path / "whole.npz"), random.Random(n_moments)
-    out = new_place(tmp_path)
+    expected, moments = job.read(whole), random.Random(n_moments)
+    out = new_place(tmp_path, job)
     for number in range(n_moments):
         fork = job.start(out)
         time.sleep(moments.uniform(0, done.seconds))
-        ended = fork.kill((signal.SIGKILL, signal.SIGTERM)[number % 2])
+        ended = fork.kill(sent := (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[number % 3])
         assert "Traceback" not in ended.stderr
-        assert ended.returncode in (0, -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM)
+        assert ended.returncode in (0, -sent, 128 + sent)
         if visible(job, out, expected) == expected:
-            out = new_place(tmp_path)  # all is done there: nothing is left to interrupt
+            out = new_place(tmp_path, job)  # all is done there: nothing is left to interrupt
     assert job.start(out).wait().returncode == 0
     assert job.read(out) == expected
 
 
-def new_place(folder: Path) -> Path:
-    return Path(tempfile.mkdtemp(dir=folder)) / "out.npz"
+def new_place(folder: Path, job: Job) -> Path:
+    return Path(tempfile.mkdtemp(dir=folder)) / f"out{job.ending}"
 
 
 def visible(job: Job, out: Path, expected: Any) -> Any:
@@ -319,6 +356,17 @@ def test_a_full_disk_leaves_the_old_model(forks, birds, tmp_path, limit):
     assert f"Cannot write {model}" in line
     assert model.read_text() == "the old one"
     assert list(tmp_path.iterdir()) == [model]
+
+
+@pytest.mark.parametrize("job", PAGES, indirect=True)
+def test_a_full_disk_leaves_the_old_page(job, tmp_path):
+    out = tmp_path / f"out{job.ending}"
+    out.write_text("the old one")
+    arguments = [out if part is OUT else part for part in job.arguments]
+    line = one_clear_line(job.forks.run(*arguments, "--force", "--quiet", RLIMIT_FSIZE=1_000))
+    assert f"Cannot write {out}" in line
+    assert out.read_text() == "the old one"
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_a_full_disk_stops_an_extraction(image_forks, images, network, small_disk):
