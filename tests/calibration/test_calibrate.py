@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from unseen.calibration.bootstrap import bootstrap
 from unseen.calibration.calibrate import _assign_folds, apply_gamma, calibrate, measure_held_out
+from unseen.calibration.checks import find_warnings
 from unseen.calibration.curve import Goal, ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.scores import Scores
 from unseen.errors import UnseenError
@@ -60,6 +62,44 @@ def test_held_out_accuracies_are_nearer_to_new_samples():
     assert abs(np.mean(honest) - np.mean(new)) < np.mean(optimistic) - np.mean(new)
 
 
+def test_intervals_and_folds_are_those_of_a_seed():
+    given = problem(60)
+    maxima = ScoreMaxima.from_scores(given.scores, SEEN)
+    for seed in (0, 3):
+        found = calibrate(given, n_replicates=20, folds=4, random_state=seed)
+        for weights, chosen in found.by_weights.items():
+            alone = bootstrap(maxima, given.y, SEEN, weights=weights, n_replicates=20, random_state=seed)
+            np.testing.assert_array_equal(chosen.replicates.h, alone.h)
+            held_out = measure_held_out(maxima, given.y, SEEN, weights=weights, folds=4, random_state=seed)
+            assert chosen.held_out == held_out
+    by_default, first = (calibrate(given, n_replicates=20, **o) for o in ({}, {"random_state": 0}))
+    for weights, chosen in first.by_weights.items():
+        np.testing.assert_array_equal(by_default.by_weights[weights].replicates.h, chosen.replicates.h)
+
+
+@pytest.mark.parametrize(
+    ("kind", "known"), [("both", True), ("seen", False), ("unseen", False), ("no", False)]
+)
+def test_accuracies_need_true_classes_of_both_kinds(kind, known):
+    given = problem()
+    rows = {"both": SEEN[given.y] | True, "seen": SEEN[given.y], "unseen": ~SEEN[given.y]}.get(kind)
+    chosen = np.flatnonzero(rows) if rows is not None else np.arange(3)
+    y = None if kind == "no" else given.y[chosen]
+    found = apply_gamma(0.5, Scores(given.scores[chosen], y, SEEN))
+    assert (found.calibrated is not None) == (found.uncalibrated is not None) == known
+
+
+@pytest.mark.parametrize("percent", [0, 1.5, 2, 100])
+def test_percent_is_taken(percent):
+    assert Goal(min_seen=percent).min_seen == percent
+
+
+@pytest.mark.parametrize("share", [-1, 1, 0.6, 100.5])
+def test_a_share_or_more_than_all_is_no_percent(share):
+    with pytest.raises(UnseenError, match="but expected percent"):
+        Goal(min_seen=share)
+
+
 def test_the_goal_is_kept_in_every_fold():
     found = calibrate(problem(400), goal=Goal(min_seen=60), folds=5).by_weights["per-sample"]
     assert found.held_out.seen == pytest.approx(60, abs=5)
@@ -95,6 +135,41 @@ def test_nothing_wrong_is_no_warning():
 def test_a_class_that_wins_everything_is_named():
     winner = [w for w in calibrate(with_column(np.full(200, 50.0))).warnings if "highest" in w]
     assert winner == ["class id has the highest score for every sample. Check that its column holds scores."]
+
+
+@pytest.mark.parametrize(("share", "warned"), [(0.5, True), (0.52, False)])
+def test_a_class_that_is_rightly_predicted_is_not_named(share, warned):
+    """Nearly every sample is predicted as one class; that is strange unless more than half belong to it."""
+    y = np.where(np.arange(200) < 200 * share, 0, 1 + np.arange(200) % 4)
+    scores = np.tile([50.0, 1.0, 1.0, 1.0, 1.0], (200, 1))
+    found = [line for line in calibrate(Scores(scores, y, SEEN)).warnings if "highest score" in line]
+    assert bool(found) == warned
+
+
+@pytest.mark.parametrize(("n_large", "warned"), [(1, True), (2, True), (3, False)])
+def test_only_a_few_of_many_columns_are_strange(n_large, warned):
+    """One column, or one of twenty; of 59 columns, two."""
+    scores = np.random.default_rng(0).uniform(1, 2, (30, 59))
+    scores[:, :n_large] *= 1000
+    given = Scores(scores, np.arange(30), np.arange(59) < 20)
+    assert any("reach" in line and "typical" in line for line in calibrate(given).warnings) == warned
+    absent = next(line for line in calibrate(given).warnings if "no sample" in line)
+    assert absent.endswith("ignored in the averages: 30, 31, 32, 33, 34, ...")
+
+
+def test_two_large_columns_of_ten_are_no_exception():
+    scores = np.random.default_rng(0).uniform(1, 2, (30, 10))
+    scores[:, :2] *= 1000
+    given = Scores(scores, np.arange(30) % 10, np.arange(10) < 7)
+    assert not any("typical" in line for line in calibrate(given).warnings)
+
+
+def test_a_side_without_scores_has_no_scale():
+    given = problem()
+    given.scores[:, ~SEEN] = -np.inf
+    assert not any(
+        "another scale" in line for line in find_warnings(given, ScoreMaxima.from_scores(given.scores, SEEN))
+    )
 
 
 def test_a_column_of_row_numbers_is_named():

@@ -57,6 +57,7 @@ def test_the_true_class_may_have_another_name(tmp_path, kind):
     found = read_scores(path, ["ant"], label_column="truth")
     np.testing.assert_array_equal(found.y, [0, 1, 2])
     assert found.class_names == tuple(NAMES)
+    np.testing.assert_array_equal(read_more_scores(path, CHOSEN, label_column="truth").y, [0, 1, 2])
     with pytest.raises(UnseenError, match=r"has no 'y'.*--label-column|expected a number|of type"):
         read_scores(path, ["ant"])
 
@@ -98,3 +99,14 @@ def test_true_classes_are_required_only_to_choose(tmp_path):
     assert read_more_scores(path, CHOSEN).y is None
     with pytest.raises(UnseenError, match="has no 'y'"):
         read_scores(path)
+
+
+def test_an_archive_without_scores_is_rejected(tmp_path):
+    with pytest.raises(UnseenError, match="has no 'scores', expected the arrays scores, y and seen"):
+        read_scores(write(tmp_path / "other.npz", y=[0, 1]))
+
+
+def test_seen_classes_may_be_numbers_of_columns(tmp_path):
+    path = write(tmp_path / "scores.npz", scores=TABLE, y=[0, 1, 2])
+    assert read_scores(path, ["2", "0"]).seen.tolist() == [True, False, True]
+    assert read_scores(path, [2, 0]).seen.dtype == bool
