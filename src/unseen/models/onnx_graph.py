@@ -30,8 +30,8 @@ MOST_BYTES = 2**31 - 1  # of a protocol buffer
 class Version(NamedTuple):
     """The version of ONNX that a graph is written in; graphs that are joined must share it."""
 
-    opset: int = 17
-    ir: int = 8
+    opset: int = OLDEST_OPSET
+    ir: int = 6  # the oldest that may hold this opset
 
 
 def layer_model(layer: LinearLayer, softmax: bool = False) -> ModelProto:
