@@ -123,9 +123,6 @@ def command(
     if gamma == 0 and dataset.seen.sum() < FEWEST_CLASSES:
         _fit_uncalibrated(dataset, method, normalize, model, as_json)
         return
-    late = None if photos is None else photos.late
-    if late is not None:  # it is known, but added after the training
-        warnings.filterwarnings("ignore", message="No unseen class is known yet")
     warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
     goal: dict[str, Any] = {"min_seen": min_seen, "min_unseen": min_unseen, "unseen_share": unseen_share}
     fitted, _ = train(dataset, method, normalize=normalize, gamma=gamma, verbose=not quiet, **goal)
