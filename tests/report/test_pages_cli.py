@@ -11,7 +11,7 @@ from unseen.cli import main
 from unseen.datasets import load_dataset
 from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import make_split
-from unseen.models.io import save_model
+from unseen.models.io import load_model, save_model
 from unseen.selection.search import GZSLClassifierCV
 
 
@@ -87,3 +87,19 @@ def test_report_shows_the_levels_of_a_taxonomy(model, tmp_path):
     assert result.exit_code == 2 and "Add --taxonomy" in result.stderr
     assert run("report", model, "--data", "digits", "--taxonomy", groups, "--html", groups).exit_code == 2
     assert groups.read_text().startswith("class,parity")
+
+
+def test_what_is_neither_a_model_nor_a_run_is_one_line(model, tmp_path):
+    result = run("report", tmp_path / "absent.model")
+    assert result.exit_code == 2 and "Name a model file or the folder" in result.stderr
+    result = run("report", tmp_path, "--data", "digits")
+    assert result.exit_code == 2 and "is not a model file" in result.stderr
+
+
+def test_a_model_of_the_hub_has_a_page_in_this_folder(model, tmp_path, monkeypatch):
+    pytest.importorskip("plotly")
+    fitted, asked = load_model(model), []
+    monkeypatch.setattr("unseen.models.io.load_model", lambda name: asked.append(str(name)) or fitted)
+    monkeypatch.chdir(tmp_path)
+    assert run("report", "hf:owner/birds-1.0").exit_code == 0
+    assert asked == ["hf:owner/birds-1.0"] and (tmp_path / "birds-1.0.html").exists()

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from unseen._core.files import check_output, is_page
+from unseen._core.hub import HUB_PREFIX
 from unseen.cli import options
 from unseen.cli._images import are_images, extracted
 from unseen.errors import UnseenError
@@ -61,20 +62,32 @@ def command(
     groups = {"taxonomy": taxonomy, "confidence": options.check_confidence(confidence, taxonomy)}
     if taxonomy is not None and data is None:
         raise UnseenError("--taxonomy needs labeled samples of a model to measure. Add --data DATA.")
-    if run.is_file():
-        html = html or run.with_suffix(".html")
+    if run.is_file() or str(run).startswith(HUB_PREFIX):
+        html = html or (run.with_suffix(".html") if run.is_file() else Path(f"{run.name}.html"))
         check_output(html, inputs=[run, data, taxonomy], force=force, may_replace=is_page)
         given = {"features": features, "split_dir": split_dir, "label": label, "ignore": ignore}
         path = _write_model_page(run, data, html, quiet, given, groups)
+    elif data is not None:
+        raise UnseenError(
+            f"--data measures a model, but {str(run)!r} is not a model file. Name one, or drop it."
+        )
     else:
-        from unseen.benchmark.store import FILE_NAME
-        from unseen.report import write_report
-
-        html = html or run / "report.html"
-        if html.parent.is_dir():
-            check_output(html, inputs=[run / FILE_NAME], force=force, may_replace=is_page)
-        path = write_report(run, html)
+        path = _write_bench_page(run, html, force)
     click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser", err=True)
+
+
+def _write_bench_page(run: Path, html: Path | None, force: bool) -> Path:
+    from unseen.benchmark.store import FILE_NAME
+    from unseen.report import write_report
+
+    if not run.exists():
+        raise UnseenError(
+            f"There is no {str(run)!r}. Name a model file or the folder that a bench wrote (--out)."
+        )
+    html = html or run / "report.html"
+    if html.parent.is_dir():
+        check_output(html, inputs=[run / FILE_NAME], force=force, may_replace=is_page)
+    return write_report(run, html)
 
 
 def _write_model_page(
