@@ -29,13 +29,13 @@ def attribute_names(model: GZSLClassifierCV) -> list[str]:
 def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[Part]:
     """Return how well each named attribute is predicted for a class from its samples, in the order of names.
 
-    The correlation, over classes, of its true value and the value that ridge regression from the mean
-    features of the other classes predicts, as U004 does. 0 for an attribute that is the same in all classes.
+    The correlation, over seen classes, of its true value and the value that ridge regression from the mean
+    features of the others predicts, as for U004. 0 for an attribute that is the same in all classes.
     """
     names, method = attribute_names(model), last_step(model.estimator_)
     classes = {str(label): i for i, label in enumerate(model.classes_)}
     positions = np.array([classes.get(name, -1) for name in data.class_names])
-    known = [c for c in np.unique(data.y) if positions[c] >= 0]
+    known = [c for c in np.unique(data.y) if positions[c] >= 0 and model.seen_[positions[c]]]
     if not names or len(known) < 4:
         return []
     means = class_means(data, method.normalize)[known]
