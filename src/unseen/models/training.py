@@ -83,11 +83,18 @@ def train(
         estimator = candidate.make(S, random_state)
         return GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
 
-    for candidate in candidates:
-        contest.enter(str(candidate), search(candidate))
+    def enter(candidate: Candidate) -> None:
+        shared_space = describe_method(candidate.method).shared_space
+        contest.enter(str(candidate), search(candidate), unanimous=not shared_space)
+
+    # how the preferred method scales features best, then whether another method is better with that
+    first, *others = candidates
+    enter(first)
+    for scaling in other_scalings(first.method, X) if normalize == AUTO else ():
+        enter(Candidate(first.method, scaling))
+    for candidate in others:
+        enter(candidate.scaled_like(contest.leader.name))
     method = contest.leader.name.split()[0]
-    for scaling in other_scalings(method, X) if normalize == AUTO else ():
-        contest.enter(str(candidate := Candidate(method, scaling)), search(candidate), unanimous=True)
     if same_width(data) and "cosine" not in contest.compared:
         contest.compare("cosine", search(Candidate("cosine")))
     model = contest.finish()
