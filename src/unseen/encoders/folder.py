@@ -18,7 +18,7 @@ from unseen.encoders.backbone import AnyBackbone
 from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
 from unseen.encoders.extraction import Extraction, extract, is_cache
 from unseen.encoders.images import IMAGE_FORMATS, find_images
-from unseen.encoders.text import AnyTextEncoder, TextEmbedder, open_text_encoder
+from unseen.encoders.text import AnyTextEncoder, open_text_encoder
 from unseen.errors import UnseenError
 
 
@@ -146,7 +146,11 @@ def load_image_folder(
     text_encoder = None
     if prototypes is None:
         named = {**read_classes(folder), **_as_texts(unseen_classes or ()), **_as_texts(classes)}
-        text_encoder = _open_encoder(encoder, quiet)
+        if encoder is None:
+            raise UnseenError(
+                "Classes need descriptions: give a text encoder for their names (--encoder), or --prototypes."
+            )
+        text_encoder = open_text_encoder(encoder, quiet=quiet)
         prototypes = describe_classes(named, text_encoder, templates=templates)
     done = extract_folder(folder, backbone, quiet=quiet)
     if not done.class_names:
@@ -158,11 +162,3 @@ def load_image_folder(
 
 def _as_texts(classes: Mapping[str, Sequence[str]] | Sequence[str]) -> dict[str, Sequence[str]]:
     return dict(classes) if isinstance(classes, Mapping) else dict.fromkeys(classes, ())
-
-
-def _open_encoder(encoder: AnyTextEncoder | None, quiet: bool) -> TextEmbedder:
-    if encoder is None:
-        raise UnseenError(
-            "Classes need a description: give a text encoder for their names (--encoder), or --prototypes."
-        )
-    return open_text_encoder(encoder, quiet=quiet)

@@ -22,7 +22,7 @@ from unseen._core.labels import label_positions
 from unseen._core.prototypes import embedding_names
 from unseen._core.rows import Rows, as_rows
 from unseen._core.scaling import scale_rows
-from unseen.errors import UnseenError, need_extra
+from unseen.errors import UnseenError, import_extra
 
 if TYPE_CHECKING:
     from unseen.base import ZeroShotClassifier
@@ -108,10 +108,7 @@ class Explanation:
 
     def frame(self) -> Any:
         """Return the records as a pandas DataFrame."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise need_extra("pandas", "pandas", "Explanation.frame()") from None
+        pd = import_extra("pandas", "pandas", "Explanation.frame()")
         frame = pd.DataFrame(self.records(), columns=list(COLUMNS))
         return frame.astype(dict.fromkeys(("value", "rival_value", "contribution", "share"), float))
 
