@@ -146,17 +146,6 @@ def test_a_class_that_is_rightly_predicted_is_not_named(share, warned):
     assert bool(found) == warned
 
 
-@pytest.mark.parametrize(("n_large", "warned"), [(1, True), (2, True), (3, False)])
-def test_only_a_few_of_many_columns_are_strange(n_large, warned):
-    """One column, or one of twenty; of 59 columns, two."""
-    scores = np.random.default_rng(0).uniform(1, 2, (30, 59))
-    scores[:, :n_large] *= 1000
-    given = Scores(scores, np.arange(30), np.arange(59) < 20)
-    assert any("reach" in line and "typical" in line for line in calibrate(given).warnings) == warned
-    absent = next(line for line in calibrate(given).warnings if "no sample" in line)
-    assert absent.endswith("ignored in the averages: 30, 31, 32, 33, 34, ...")
-
-
 def test_two_large_columns_of_ten_are_no_exception():
     scores = np.random.default_rng(0).uniform(1, 2, (30, 10))
     scores[:, :2] *= 1000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from click.testing import CliRunner
 from sklearn.metrics import roc_auc_score
 
 import oracle
-from conftest import ROOT
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.cli import main
 
@@ -385,15 +383,3 @@ def test_an_unknown_ending_is_refused(tmp_path):
     done = calibrate(tmp_path / "scores.xlsx")
     assert done.exit_code == 2
     assert "expected one of .npz, .csv, .parquet" in done.stderr
-
-
-def test_the_documentation_is_what_happens(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("pandas")
-    text = (ROOT / "docs" / "calibration.md").read_text("utf-8")
-    monkeypatch.chdir(tmp_path)
-    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {})
-    shown = re.findall(r"```console\n\$ unseen calibrate (.*?)\n(.*?)```", text, re.DOTALL)
-    assert len(shown) == 1
-    for command, printed in shown:
-        assert calibrate(*command.split()).stdout == printed
