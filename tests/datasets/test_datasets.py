@@ -375,6 +375,10 @@ def bad_contents():
         ),
         "text prototypes": ({"prototypes": np.array(["a", "b"])}, "prototypes must be numbers"),
         "nan prototype": ({"prototypes": broken}, "prototype of class '007.bird' is nan at attribute 1"),
+        "huge prototype": (
+            {"prototypes": 1e200 * S},
+            r"prototype of class '.*' is .*e\+200 at attribute \d, too large to compute with",
+        ),
         "duplicated name": ({"class_names": twice}, "Class '007.bird' is listed twice"),
         "unknown unseen": ({"unseen_classes": np.array(["emu"])}, "unseen_classes names class 'emu'"),
         "test beyond": ({"test_seen": np.array([90])}, "test_seen names sample 90, but there are 90 samples"),

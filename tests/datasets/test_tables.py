@@ -145,6 +145,7 @@ def changed(tmp_path: Path, row: int, column: int, cell: str) -> Path:
         (4, "n/a", ("line 9, column 'band 1' is 'n/a', expected a number", "--ignore band 1")),
         (4, "", ("line 9, column 'band 1' is empty, expected a number",)),
         (4, "inf", ("line 9, column 'band 1' is inf, expected a finite number",)),
+        (4, "-1e200", ("line 9, column 'band 1' is -1e+200, too large to compute with", "--ignore band 1")),
         (1, "BANANA ", ("names class 'BANANA', which has no description in", "Did you mean 'banana'?")),
     ],
 )
@@ -152,6 +153,26 @@ def test_a_wrong_cell_is_named_by_its_place(tmp_path, column, cell, expected):
     path = changed(tmp_path, 7, column, cell)
     message = rejection(path, label="fruit", prototypes=attributes(tmp_path / "attributes.csv"))
     assert all(part in message for part in (str(path), *expected))
+
+
+def test_numbers_with_units_or_separators_are_shown(tmp_path):
+    path = write(tmp_path / "s.csv", ["fruit;weight", "apple;1.234,50", "fig;-0,5 kg"])
+    message = rejection(path, label="fruit", prototypes=attributes(tmp_path / "a.csv"))
+    assert "has no column of numbers" in message and "Column 'weight' holds '1.234,50'" in message
+
+
+def test_lists_in_parquet_are_not_numbers(files):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(files / "samples.csv").drop(columns=["id", "picked"])
+    frame.assign(pairs=[[1.0, 2.0]] * len(frame)).to_parquet(files / "lists.parquet")
+    data = load_dataset(files / "lists.parquet", label="fruit", prototypes=files / "attributes.csv")
+    assert data.feature_names == FEATURES and data.notes == ("not used of lists.parquet: 'pairs' (text).",)
+
+
+def test_fit_says_which_columns_it_does_not_use(files):
+    table = ["--label", "fruit", "--ignore", "id", "--prototypes", files / "attributes.csv", "--quiet"]
+    done = run("fit", files / "samples.csv", *table, "--method", "linear-sv", "--model", files / "m")
+    assert "note: not used of samples.csv: 'picked' (text).\n" in done.stderr
 
 
 def test_columns_that_do_not_exist(files):

@@ -204,6 +204,9 @@ def _numbers_or_text(column: Any) -> Column:
         return values
     cells = column.to_pylist()
     try:
-        return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
+        numbers = np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
     except (TypeError, ValueError):
-        return np.array(["" if cell is None else str(cell).strip() for cell in cells], dtype=object)
+        numbers = np.empty(0)
+    if numbers.shape == values.shape:
+        return numbers
+    return np.array(["" if cell is None else str(cell).strip() for cell in cells], dtype=object)

@@ -14,13 +14,13 @@ def warnings_as_lines() -> Iterator[None]:
     """Show each warning once as ``warning: ...`` on stderr, without the place in the source."""
     shown: set[str] = set()
 
-    def show(message: Warning | str, *place: object, **more: object) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
         text = " ".join(str(message).split())
-        if text not in shown:
+        if text not in shown and issubclass(category, UserWarning):  # others are for developers
             click.echo(f"warning: {text}", err=True)
         shown.add(text)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)  # others are for developers
+        warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show
         yield

@@ -120,6 +120,8 @@ def command(
             data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
         )
         dataset = photos.dataset
+    for note in dataset.notes:
+        click.echo(f"note: {note}", err=True)
     if gamma == 0 and dataset.seen.sum() < FEWEST_CLASSES:
         _fit_uncalibrated(dataset, method, normalize, model, as_json)
         return

@@ -229,6 +229,20 @@ def check_finite(X: FloatArray | Rows) -> None:
         )
 
 
+def find_overflow(X: FloatArray) -> tuple[int, int] | None:
+    """Return (row, column) of the largest number, if the sum of all squares is no finite number.
+
+    >>> find_overflow(np.array([[1.0, 2.0], [-1e200, 3.0]]))
+    (1, 0)
+    """
+    with np.errstate(over="ignore"):
+        total = np.square(X, dtype=np.float64).sum()
+    if np.isfinite(total):
+        return None
+    row, column = np.unravel_index(np.abs(X).argmax(), X.shape)
+    return int(row), int(column)
+
+
 # ---- the checks ----------------------------------------------------------------------------------
 
 
@@ -245,6 +259,11 @@ def _check_classes(data: ZeroShotDataset) -> None:
         raise UnseenError(
             f"The prototype of class {names[row]!r} is {S[row, column]} at attribute {column}, "
             "expected a finite number."
+        )
+    if (place := find_overflow(S)) is not None:
+        raise UnseenError(
+            f"The prototype of class {names[place[0]]!r} is {S[place]:.3g} at attribute {place[1]}, too "
+            "large to compute with. Scale the attribute."
         )
 
 

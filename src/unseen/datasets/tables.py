@@ -14,7 +14,7 @@ from unseen._core.blocks import FloatArray
 from unseen._core.labels import shortened
 from unseen._core.prototypes import Descriptions
 from unseen._core.tables import INDEX_NAMES, Table, counts_up, is_number, read_table
-from unseen.datasets.dataset import ZeroShotDataset
+from unseen.datasets.dataset import ZeroShotDataset, find_overflow
 from unseen.datasets.own import Pieces, assemble
 from unseen.errors import UnseenError, did_you_mean
 
@@ -166,7 +166,9 @@ def _labels(table: Table, label: str, required: bool) -> NDArray[np.str_] | None
 def _features(table: Table, names: Sequence[str], advice: str) -> FloatArray:
     """Return the features; a cell that is not a finite number is rejected by its place."""
     if not names:
-        raise UnseenError(f"{table.path} has no column of numbers, expected the features of the samples.")
+        raise UnseenError(
+            f"{table.path} has no column of numbers, expected the features of the samples.{_example(table)}"
+        )
     if all(map(is_number, names)) and not counts_up(names):
         raise UnseenError(
             f"{table.path} has no header: its first line holds {', '.join(names)[:60]}. Write a line above "
@@ -180,7 +182,22 @@ def _features(table: Table, names: Sequence[str], advice: str) -> FloatArray:
             f"{table.place(row, names[column])} is {what}, expected a finite number. "
             f"{advice.format(names[column])}"
         )
+    if (place := find_overflow(X)) is not None:
+        name = names[place[1]]
+        raise UnseenError(
+            f"{table.place(place[0], name)} is {X[place]:.3g}, too large to compute with. "
+            f"{advice.format(name)}"
+        )
     return X
+
+
+def _example(table: Table) -> str:
+    """Return what a column of text holds that may be meant as numbers, such as 1.234,56."""
+    for name in table.columns:
+        cell = str(table.columns[name][0])
+        if cell[:1].isdigit() or (cell[:1] in "+-" and cell[1:2].isdigit()):
+            return f" Column {name!r} holds {cell!r}: write numbers without separators of thousands or units."
+    return ""
 
 
 def _no_label(table: Table, ignore: Collection[str]) -> str:

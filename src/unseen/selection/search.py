@@ -452,8 +452,8 @@ def _folds(cv: Any, samples: TrainingSet) -> Iterator[FoldIndices]:
         for part, name in ((seen, "classes that are in train"), (~seen, "classes that are not in train")):
             if not part.any():
                 raise UnseenError(
-                    f"Validation part {number} has no sample of {name}. Calibration compares both: "
-                    "make folds with unseen.datasets.splits.GZSLFolds or make_split."
+                    f"Validation part {number} has no sample of {name}. Calibration compares both: have at "
+                    "least two samples per class, and make folds with GZSLFolds or make_split."
                 )
         shared = np.intersect1d(train, validation)
         if shared.size:
