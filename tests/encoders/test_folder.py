@@ -164,6 +164,18 @@ def test_inspect_describes_images_before_any_network_has_seen_them(invoke, photo
     assert one.returncode == 0 and one.stderr == "" and "has no class folders" in one.stdout
 
 
+def test_fit_does_not_write_to_its_list_of_classes(invoke, photos, clip, tmp_path):
+    (tmp_path / "names.txt").write_text("bird\n")
+    networks = ("--backbone", "clip", "--encoder", "clip")
+    options = ("--classes", "names.txt", "--model", "names.txt", "--force")
+    done = invoke("fit", "photos", *networks, *options, cwd=tmp_path)
+    assert done.returncode == 2 and "never replaces its input" in done.stderr
+    assert (tmp_path / "names.txt").read_text() == "bird\n"
+    long = ",".join(f"bird {k}" for k in range(200))  # names that are too long for a path
+    done = invoke("fit", "photos", *networks, "--classes", long, "--model", "photos/blue/0.png", cwd=tmp_path)
+    assert done.returncode == 2 and "never replaces its input" in done.stderr
+
+
 def test_predict_refuses_features_of_another_encoder_by_name(invoke, photos, clip, tmp_path):
     options = ("--method", "eszsl", "--gamma", "paper", "--quiet", "--model", "m.model")
     invoke("fit", "photos", "--backbone", "clip", "--encoder", "clip", *options, cwd=tmp_path)

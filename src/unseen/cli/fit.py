@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,7 +100,8 @@ def command(
     from unseen.models.io import is_model, save_model
     from unseen.models.training import train
 
-    inputs = [data, *prototypes, text_encoder, backbone, split_dir]
+    files = [text for text in (classes, *templates) if text and os.path.exists(text)]  # others are words
+    inputs = [data, *prototypes, text_encoder, backbone, split_dir, *files]
     check_output(model, inputs=inputs, force=force, may_replace=is_model)
     described = options.read_descriptions(prototypes, text_encoder, variant, quiet) if prototypes else None
     photos = None
