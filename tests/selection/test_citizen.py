@@ -151,6 +151,16 @@ def test_a_pipeline_around_it_is_a_search_on_what_the_pipeline_gives(tables):
     assert 0.5 < pipeline.score(X, y) <= 1
 
 
+def test_steps_may_give_data_frames(tables):
+    """Inside and around; no step warns of names that it does not know."""
+    X, y, P = tables
+    inside = GZSLClassifierCV(make_pipeline(StandardScaler(), ESZSL(P)).set_output(transform="pandas"), {})
+    around = make_pipeline(StandardScaler(), GZSLClassifierCV(ESZSL(P), {})).set_output(transform="pandas")
+    plain = make_pipeline(StandardScaler(), GZSLClassifierCV(ESZSL(P), {})).fit(X, y)
+    assert_array_equal(around.fit(X, y).predict(X), plain.predict(X))
+    assert_array_equal(inside.fit(X, y).feature_names_in_, X.columns)
+
+
 def test_a_pipeline_inside_is_fitted_anew_in_every_fold(tables):
     """What a step learns from validation samples would leak into selection."""
     X, y, P = tables
