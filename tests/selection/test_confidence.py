@@ -62,6 +62,18 @@ def test_the_temperature_that_made_the_labels_is_found(true):
     assert fit_temperature([drawn(true, n=30_000)]) == pytest.approx(true, rel=0.1)
 
 
+def test_a_sample_at_its_very_flip_stays_with_the_seen_classes():
+    """Whatever rounding makes of the difference: 0.3 - (0.3 - 0.1) is not 0.1."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(10, 1, (500, 4)).round(2)
+    seen = np.array([False, True, True, False])
+    flips = scores[:, seen].max(axis=1) - scores[:, ~seen].max(axis=1)
+    y = np.where(scores[:, 1] >= scores[:, 2], 1, 2)
+    kept = [Kept(scores[[i]], y[[i]], seen).calibrated(d) for i, d in enumerate(flips)]
+    assert not all(np.argmax(part.scores) == part.y[0] for part in kept)  # rounding does decide
+    assert all(part.right.all() for part in kept)
+
+
 def test_mean_confidence_equals_accuracy():
     kept = drawn(0.5)
     z = kept.scores / fit_temperature([kept])

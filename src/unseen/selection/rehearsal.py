@@ -144,8 +144,12 @@ class Kept:
 
     @property
     def right(self) -> BoolArray:
-        """Which samples have their own class as the best one, (samples,)."""
-        return np.asarray(self.scores.argmax(axis=1) == self.y)
+        """Which samples have their own class as the best one, (samples,); a seen class wins ties.
+
+        gamma is often the very number at which a sample flips: rounding must not decide on which side.
+        """
+        largest = np.abs(self.scores).max(initial=0.0, where=np.isfinite(self.scores))
+        return np.asarray((self.scores + 1e-12 * largest * self.seen).argmax(axis=1) == self.y)
 
     def of_kind(self, seen: bool) -> Self:
         """Return the samples of the seen classes alone, or of the others."""
