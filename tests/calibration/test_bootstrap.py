@@ -42,6 +42,8 @@ def test_each_replicate_is_the_curve_of_its_samples(weights, goal):
             np.isfinite(curve.gammas)
         ].max()
         assert goal.value(U, S, H) == pytest.approx(best, abs=1e-9)
+        if goal == Goal():  # of equals, the one with the larger sum
+            assert curve.unseen + curve.seen == pytest.approx(U + S, abs=1e-9)
 
 
 def test_the_interval_holds_the_estimate_and_narrows_with_more_samples():

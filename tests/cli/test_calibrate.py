@@ -56,10 +56,12 @@ def test_json_holds_what_brute_force_finds(npz, problem):
         at = oracle.gzsl_accuracies(*problem, SEEN, got["gamma"], weights)
         assert (got["U"], got["S"], got["H"]) == pytest.approx(at, abs=1e-10)
         none = oracle.gzsl_accuracies(*problem, SEEN, 0.0, weights)
-        assert got["H_uncalibrated"] == pytest.approx(none[2], abs=1e-10)
+        before = tuple(got[f"{letter}_uncalibrated"] for letter in "USH")
+        assert before == pytest.approx(none, abs=1e-10)
         for number in ("gamma", "H", "U", "S", "H_uncalibrated", "ausuc"):
             assert found[number][key] == got[number]
     assert found["samples"] == {"seen": int(SEEN[problem[1]].sum()), "unseen": int((~SEEN[problem[1]]).sum())}
+    assert found["classes"] == {"seen": 3, "unseen": 2}
 
 
 def test_a_process_of_its_own_prints_data_to_stdout_alone(run_process, npz):

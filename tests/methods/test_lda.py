@@ -223,6 +223,11 @@ def test_another_description_counts_as_much_as_kappa_samples(normalize):
         )
         expected = 7 / (7 + n) * (described[8:] - described[7])
         assert_allclose(rows[0][1:] - rows[0][0], expected, rtol=1e-9, atol=1e-9)
+        if normalize == "l2":  # an intercept is -m'Pm / 2 - Pm.center, with the row Pm
+            change, both = rows[0][1:] - rows[0][0], rows[0][1:] + rows[0][0]
+            d = np.linalg.lstsq(model.mapping_.T, change.T)[0].T @ model.mean_mapping_  # from P d to d
+            expected = -0.5 * np.einsum("ij,ij->i", d, both) - change @ model.center_
+            assert_allclose(rows[1][1:] - rows[1][0], expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("source", ["array", "blocks", "dask"])
