@@ -97,6 +97,27 @@ def test_ends_of_the_curve_are_the_accuracies_of_each_side_alone():
     assert curve.unseen_alone == 100.0
 
 
+def test_scores_of_both_kinds_apart_have_the_same_maxima():
+    rng = np.random.default_rng(0)
+    scores, seen = rng.normal(size=(30, 6)).round(1), np.array([False, True, True, False, True, False])
+    whole, parts = (
+        ScoreMaxima.from_scores(scores, seen),
+        ScoreMaxima.from_parts(scores[:, seen], scores[:, ~seen], seen),
+    )
+    for name in ("best_seen", "best_unseen", "argmax_seen", "argmax_unseen"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64])
+def test_a_mask_may_be_zeros_and_ones(kind):
+    scores, seen = np.eye(3), np.array([True, False, True])
+    found = ScoreMaxima.from_scores(scores, seen.astype(kind))
+    np.testing.assert_array_equal(found.argmax_unseen, ScoreMaxima.from_scores(scores, seen).argmax_unseen)
+    for wrong in ([0, 1, 2], [0.0, 1.0, 1.0]):
+        with pytest.raises(UnseenError):
+            ScoreMaxima.from_scores(scores, np.array(wrong))
+
+
 def test_blocks_give_the_same_curve():
     rng = np.random.default_rng(0)
     scores, y, seen = rng.normal(size=(100, 9)), rng.integers(0, 9, 100), np.arange(9) < 6
