@@ -7,9 +7,11 @@ import os
 import shlex
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,6 +19,7 @@ import small_data as small
 import unseen
 from conftest import ROOT
 from unseen.cli import COMMANDS, main
+from unseen.cli._warnings import warnings_as_lines
 from unseen.errors import UnseenError
 from unseen.methods import METHODS
 
@@ -176,3 +179,11 @@ def test_wrong_usage_is_one_clear_line(arguments, message):
 def test_the_bare_command_prints_its_help():
     done = CliRunner().invoke(main, [], prog_name="unseen")
     assert done.output.startswith("Usage: unseen [OPTIONS] COMMAND") and "error" not in done.output
+
+
+def test_warnings_for_developers_are_not_shown(capsys):
+    with warnings_as_lines():
+        warnings.simplefilter("default", RuntimeWarning)
+        assert np.isinf(np.array([1e200]) ** 2).all()  # overflows
+        warnings.warn("two\nlines", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "warning: two lines\n"
