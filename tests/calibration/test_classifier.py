@@ -69,15 +69,15 @@ def test_samples_need_not_be_arrays():
     assert calibrated.predict(words).tolist() == [1, 2, 3, 4] * 3
 
 
-def test_goals_and_weights_reach_the_curve(biased):
+@pytest.mark.parametrize("goal", [{"min_seen": 90}, {"min_unseen": 70}, {"unseen_share": 30}])
+def test_goals_and_weights_reach_the_curve(biased, goal):
     X, y = samples([100, 20, 50, 10], seed=1)
-    calibrated = CalibratedClassifier(biased, seen=SEEN, weights="per-sample", min_seen=90).fit(X, y)
+    calibrated = CalibratedClassifier(biased, seen=SEEN, weights="per-sample", **goal).fit(X, y)
     index = np.searchsorted(LABELS, y)
     curve = SeenUnseenCurve.from_scores(
         biased.decision_function(X), index, np.isin(LABELS, SEEN), weights="per-sample"
     )
-    assert calibrated.point_ == curve.best(min_seen=90)
-    assert calibrated.point_.seen >= 90
+    assert calibrated.point_ == curve.best(**goal) != curve.best()
 
 
 def test_two_classes_have_two_columns():
