@@ -113,7 +113,7 @@ def test_a_mask_may_be_zeros_and_ones(kind):
     scores, seen = np.eye(3), np.array([True, False, True])
     found = ScoreMaxima.from_scores(scores, seen.astype(kind))
     np.testing.assert_array_equal(found.argmax_unseen, ScoreMaxima.from_scores(scores, seen).argmax_unseen)
-    for wrong in ([0, 1, 2], [0.0, 1.0, 1.0]):
+    for wrong in ([0, 1, 2], [0.5, 1.0, 1.0]):
         with pytest.raises(UnseenError):
             ScoreMaxima.from_scores(scores, np.array(wrong))
 
