@@ -506,8 +506,9 @@ def test_the_tutorial_does_what_it_says(run, real_data, tmp_path):
             (tmp_path / name).write_text(content)
     shown = {}
     for line in [line for block in blocks("console") for line in block.splitlines()]:
-        program, *arguments = shlex.split(line)
-        if program == "unseen":
+        line = line.removeprefix("$ ")
+        if line.startswith("unseen "):
+            arguments = shlex.split(line)[1:]
             done = run(*arguments, cwd=tmp_path)
             assert done.returncode == 0, done.stderr
             shown[arguments[0]] = done.stdout + done.stderr
