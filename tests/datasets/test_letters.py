@@ -15,6 +15,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.utils.fixes import parse_version
 
 from conftest import ROOT
 from unseen import GZSLClassifierCV
@@ -138,6 +140,10 @@ def test_groups_determine_results_and_must_fit_the_samples(letters):
 # ---- the numbers --------------------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.9"),
+    reason="older versions of scikit-learn assign groups to parts in another way, so gamma differs a little",
+)
 @pytest.mark.parametrize("name", ["linear-vs", "linear-sv", "eszsl", "sae", "lda"])
 def test_calibration_improves_every_closed_form_as_the_pages_say(letters, split, name):
     """As in the demo: lambda and gamma come from held-out samples, H from test."""

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.checks import Check
@@ -201,7 +202,7 @@ def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray) -> Part
         "unseen": unseen.tolist(),
         "seen": seen.tolist(),
         "flips": None,
-        "ausuc": float(np.trapezoid(seen[order], unseen[order])) / 1e4,
+        "ausuc": float(trapezoid(seen[order], unseen[order])) / 1e4,
         "best": float(gammas[int(np.argmax(H))]),
     }
 
