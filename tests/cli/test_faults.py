@@ -235,10 +235,10 @@ def test_an_interrupted_import_is_no_missing_package(forks, tmp_path, number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_extraction_leaves_with_a_summary(image_forks, images, network, tmp_path, number):
-    options = ("--crops", 10, "--size", 448, "--threads", 1, "--quiet", "--out", tmp_path / "f.npz")
+    options = ("--crops", 10, "--size", 896, "--threads", 1, "--quiet", "--out", tmp_path / "f.npz")
     fork = image_forks.start("extract", images, "--backbone", network, *options)
     wait_until(lambda: (tmp_path / ".f.npz.parts" / "settings.json").exists())
-    time.sleep(0.5)
+    time.sleep(0.1)  # of one to two seconds
     done = fork.kill(number)
     assert done.seconds < 2 * crowd()
     assert done.returncode == 128 + number
