@@ -119,7 +119,7 @@ class LDA(ClosedForm):
     mean_mapping_: FloatArray
     class_count_: FloatArray
     covariance_: FloatArray
-    _own: tuple[FloatArray, FloatArray]  # means of the seen classes, and times P; until the rows are made
+    _own: tuple[FloatArray, ...]
 
     def __init__(
         self,
@@ -178,8 +178,12 @@ class LDA(ClosedForm):
             model.center_, model.class_count_ = center, moments.count
             model.covariance_ = gram.compact
             model.mean_mapping_, mapping = shared.mappings(model)
-            model._own = shared.M, shared.mean_rows(model.shrinkage)
+            model._keep_own(shared.M, shared.mean_rows(model.shrinkage))
             yield mapping
+
+    def _keep_own(self, *means: FloatArray) -> None:
+        """Keep the means of the seen classes, and these times P, until the rows are made."""
+        self._own = means
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         super()._set_mapping(mapping)
