@@ -50,7 +50,6 @@ MODULES = [
     "scipy.io",
     "sklearn.datasets",
     "unseen.benchmark.runner",
-    "unseen.benchmark.status",
     "unseen.benchmark.summary",
     "unseen.benchmark.tables",
     "unseen.cli",

@@ -410,15 +410,15 @@ def read_list(path: Path) -> None:
 
 
 def read_store(path: Path) -> None:
-    from unseen.benchmark.status import describe_store
     from unseen.benchmark.store import FILE_NAME, Store
     from unseen.benchmark.summary import summarize_store
 
     with tempfile.TemporaryDirectory() as place:
         shutil.copy(path, Path(place) / FILE_NAME)
         with Store(place) as store:
-            list(describe_store(store))
             summarize_store(store)
+            store.failures()
+            store.commands()
 
 
 def read_backbone(folder: Path) -> None:

@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from unseen.benchmark.store import FILE_NAME, Run, Store, fingerprint
+from unseen.benchmark.store import FILE_NAME, Run, Store, fingerprint, this_command
 from unseen.errors import UnseenError
 
 pytestmark = pytest.mark.xdist_group("processes")
@@ -48,15 +48,16 @@ def writer(folder, who, n):
 
 def test_what_was_stored_comes_back(store, tmp_path):
     store.add_result(RUN, {"zsl": 12.5})
-    store.add_command({"argv": ["bench"]})
+    store.add_command(this_command(["bench", "letters"]))
     with Store(tmp_path) as again:
         assert again.has("key")
         assert not again.has("other")
         assert again.results("experiment") == [{"zsl": 12.5}] == [again.result("key")]
         assert again.experiments() == {"experiment": {"dataset": "digits"}}
         assert [run for run, _ in again.runs()] == [RUN]
-        assert again.commands()[0]["argv"] == ["bench"]
-        again.check()
+        (command,) = again.commands()
+        assert command["arguments"] == ["bench", "letters"]
+        assert command["versions"]["numpy"] and command["machine"]["processor"]
 
 
 def test_the_first_result_stays(store):
@@ -102,7 +103,7 @@ def test_a_changed_result_is_noticed(store, tmp_path):
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:
         connection.execute("""UPDATE runs SET result = '{"zsl": 99.9}'""")
     connection.close()
-    for look in (store.check, lambda: store.results("experiment"), lambda: store.result("key")):
+    for look in (lambda: store.results("experiment"), lambda: store.result("key")):
         with pytest.raises(UnseenError, match="damaged"):
             look()
 
@@ -113,7 +114,6 @@ def test_two_processes_write_one_folder(tmp_path):
     for process in both:
         process.stdout.close()
     with Store(tmp_path) as store:
-        store.check()
         assert [result["i"] for result in store.results("s")] == list(range(40))
 
 
@@ -125,7 +125,6 @@ def test_a_killed_writer_leaves_whole_rows(tmp_path):
     process.wait(10)
     process.stdout.close()
     with Store(tmp_path) as store:
-        store.check()
         assert len(store.results("s")) >= 6
 
 

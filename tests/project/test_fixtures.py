@@ -95,7 +95,6 @@ def test_the_store_is_read(release, run, tmp_path):
 
     shutil.copytree(release / "run", tmp_path / "run")
     with Store(tmp_path / "run") as store:
-        store.check()
         [key] = store.experiments()
         [result] = store.results(key)
         assert [found.method for found, _ in store.runs()] == ["linear-sv"]

@@ -22,8 +22,6 @@ from conftest import ROOT
 from fuzzing import Reader
 from mat5_files import deflated, element, header, huge, variable
 from unseen._core import npz
-from unseen.benchmark.store import Run, Store
-from unseen.benchmark.verify import verify
 from unseen.calibration.scores import read_scores
 from unseen.datasets import load_dataset
 from unseen.errors import UnseenError
@@ -244,17 +242,6 @@ def test_the_code_has_no_door_for_code(path):
             pickles = {ast.unparse(word.value) for word in node.keywords if word.arg == "allow_pickle"}
             assert pickles <= {"False"}
             assert called != "np.load" or pickles
-
-
-def test_a_store_does_not_choose_what_code_runs(tmp_path, monkeypatch):
-    """A method of the form module:Class is code; a store from elsewhere may name it, but not run it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "evil_method.py").write_text("raise SystemExit('sprung')")
-    with Store(tmp_path, create=True) as store:
-        store.add_experiment("s", {"source": "digits"})
-        store.add_result(Run("k", "s", "evil_method:Method", 0), {"seed": 0})
-        with pytest.raises(UnseenError, match="Name what you trust with --methods: evil_method:Method"):
-            list(verify(store))
 
 
 def test_an_hdf5_file_cannot_show_another_file(tmp_path):

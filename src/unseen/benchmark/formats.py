@@ -1,23 +1,19 @@
-"""Tables as text: for the terminal, Markdown, LaTeX, and tidy CSV for programs."""
+"""Tables as text: for the terminal, Markdown, and tidy CSV for programs."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unseen._core.csv_files import csv_text
-from unseen.benchmark.tables import AVERAGE, Cell, Column, PaperTable, Row
+from unseen.benchmark.tables import AVERAGE, Cell, Column, PaperTable
 from unseen.methods import describe_method
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
-
-_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "->": r"$\rightarrow$"}
-_LATEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 # a rich box of rules below the head and between groups
 _RULES = "    \n    \n ── \n    \n ── \n ── \n    \n    \n"
@@ -95,56 +91,6 @@ def _markdown_line(texts: Iterable[str]) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
-def to_latex(tables: Iterable[PaperTable]) -> str:
-    """Return the tables in LaTeX; they need the package booktabs."""
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(table) for table in tables)
-
-
-def _latex(table: PaperTable) -> str:
-    groups = ["\n".join(_latex_row(row) for row in group) for group in table.groups()]
-    lines = [
-        *(f"% {text}" for text in (*table.notes, table.provenance)),
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_escape_latex(table.title)}}}",
-        rf"\label{{tab:{_slug(table.title)}}}",
-        rf"\begin{{tabular}}{{l{'c' * len(table.columns)}}}",
-        r"\toprule",
-        " & ".join(["Method", *map(_escape_latex, _headers(table.columns, ", "))]) + r" \\",
-        r"\midrule",
-        "\n\\midrule\n".join(groups),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _latex_row(row: Row) -> str:
-    texts = [
-        _cell_text(column, cell, r"\textbf{{{}}}", r" $\pm$ ", r"$^\dagger$") for column, cell in row.cells
-    ]
-    return " & ".join([_latex_name(row.name), *texts]) + r" \\"
-
-
-def _slug(text: str) -> str:
-    """Return a text as a label.
-
-    >>> _slug("ZSL accuracy, per class, CUB")
-    'zsl-accuracy-per-class-cub'
-    """
-    return "-".join(re.findall("[a-z0-9]+", text.lower()))
-
-
-def _latex_name(name: str) -> str:
-    method = describe_method(name)
-    return method.latex or _escape_latex(method.title)
-
-
-def _escape_latex(text: str) -> str:
-    return re.sub("|".join(map(re.escape, _LATEX)), lambda found: _LATEX[found[0]], text)
-
-
 def to_csv(tables: Iterable[PaperTable]) -> str:
     """Return all tables as one tidy CSV: a line per number, with full precision."""
     header = ["table", "method", "quantity", "source", "mean", "std", "at_chance", "provenance"]
@@ -166,7 +112,6 @@ def _origin(table: PaperTable, column: Column) -> str:
 
 WRITERS: dict[str, Callable[[Iterable[PaperTable]], str]] = {
     "markdown": to_markdown,
-    "latex": to_latex,
     "csv": to_csv,
 }
 
@@ -178,8 +123,8 @@ def _headers(columns: Sequence[Column], between: str) -> list[str]:
     return [f"{column.quantity}{between}{column.source}" for column in columns]
 
 
-def _cell_text(column: Column, cell: Cell | None, bold: str, between: str, dagger: str = "†") -> str:
+def _cell_text(column: Column, cell: Cell | None, bold: str, between: str) -> str:
     if cell is None:
         return ""
-    text = cell.text(column.decimals, column.signed, between, dagger)
+    text = cell.text(column.decimals, column.signed, between)
     return bold.format(text) if cell.best else text

@@ -9,13 +9,14 @@ The SQLite tables (documents are JSON text, described in ``unseen.benchmark.resu
 experiments  key, description
 runs         key, experiment, method, seed, result, digest, finished
 failures     key, experiment, method, seed, error, details, happened    removed once the run succeeds
-commands     started, command    every command that wrote here: arguments, versions, machine, planned runs
+commands     started, command    every command that wrote here: arguments, versions, machine
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import sqlite3
 import threading
 import time
@@ -23,9 +24,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, TypedDict, cast
 
+from unseen import __version__
 from unseen.benchmark.results import Description, RunResult
 from unseen.errors import UnseenError, one_line
 
@@ -61,22 +64,35 @@ class Failure:
     run: Run
     error: str
     details: str
-    happened: str
+
+    def __str__(self) -> str:
+        return f"failed: {self.run.method} seed {self.run.seed}: {self.error}"
 
 
 class Command(TypedDict):
-    """What somebody needs to repeat a command, and the runs it was to do."""
+    """What somebody needs to repeat a command."""
 
     arguments: list[str]
     versions: dict[str, str]
     machine: dict[str, str]
-    planned: list[dict[str, Any]]  # runs
 
 
-class StoredCommand(Command):
-    """A command and the time it started."""
+def this_command(arguments: list[str]) -> Command:
+    """Return what somebody needs to repeat a command on this machine."""
+    from threadpoolctl import threadpool_info
 
-    started: str
+    packages = ("numpy", "scipy", "scikit-learn", "joblib")
+    blas = {f"{p['internal_api']} {p['version']}" for p in threadpool_info() if p["user_api"] == "blas"}
+    return {
+        "arguments": arguments,
+        "versions": {
+            "unseen": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in packages},
+            "blas": ", ".join(sorted(blas)),
+        },
+        "machine": {"system": platform.platform(), "processor": platform.machine()},
+    }
 
 
 def fingerprint(document: Mapping[str, object]) -> str:
@@ -119,7 +135,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             # joblib asks for the next task from its own thread, so one connection is shared under a lock
             self._connection = sqlite3.connect(
-                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self.path, timeout=_BUSY_SECONDS, isolation_level="IMMEDIATE", check_same_thread=False
             )
             self._lock = threading.Lock()
             self._prepare()
@@ -191,31 +207,16 @@ class Store:
         rows = self._read("SELECT key, experiment, method, seed, finished FROM runs ORDER BY rowid")
         return [(Run(*row[:4]), row[4]) for row in rows]
 
-    def planned(self) -> list[Run]:
-        """Return every run that some command was to do, finished or not, each once."""
-        with self.reading():
-            runs = (Run(**run) for command in self.commands() for run in command["planned"])
-            return list(dict.fromkeys(runs))
-
     def failures(self) -> list[Failure]:
         """Return every run that failed and has not succeeded since."""
-        query = "SELECT key, experiment, method, seed, error, details, happened FROM failures ORDER BY rowid"
+        query = "SELECT key, experiment, method, seed, error, details FROM failures ORDER BY rowid"
         return [Failure(Run(*row[:4]), *row[4:]) for row in self._read(query)]
 
-    def commands(self) -> list[StoredCommand]:
+    def commands(self) -> list[Command]:
         """Return every command that wrote here, oldest first."""
-        rows = self._read("SELECT started, command FROM commands ORDER BY rowid")
+        rows = self._read("SELECT command FROM commands ORDER BY rowid")
         with self.reading():
-            return [cast(StoredCommand, {"started": started, **json.loads(text)}) for started, text in rows]
-
-    def check(self) -> None:
-        """Reject a damaged file: SQLite's own check, then the digest of every result."""
-        found = [text for (text,) in self._read("PRAGMA integrity_check")]
-        if found != ["ok"]:
-            reason = " ".join(found[0].split())
-            raise UnseenError(f"{self.path} is damaged: {reason}. Move it away and run the bench again.")
-        for row in self._read("SELECT key, result, digest FROM runs"):
-            self._checked(*row)
+            return [json.loads(text) for (text,) in rows]
 
     # ---- the connection -------------------------------------------------------------------------
 
@@ -247,16 +248,9 @@ class Store:
 
     def _write(self, *statements: tuple[str, Iterable[object]]) -> None:
         """Run statements as one transaction."""
-        with _user_errors(self.path), self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                for sql, values in statements:
-                    self._connection.execute(sql, tuple(values))
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with _user_errors(self.path), self._lock, self._connection:
+            for sql, values in statements:
+                self._connection.execute(sql, tuple(values))
 
     def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with _user_errors(self.path), self._lock:

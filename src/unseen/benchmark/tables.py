@@ -41,7 +41,7 @@ class Cell:
     best: bool = False
     at_chance: bool = False  # not distinguishable from guessing
 
-    def text(self, decimals: int, signed: bool = False, between: str = " ± ", dagger: str = "†") -> str:
+    def text(self, decimals: int, signed: bool = False, between: str = " ± ") -> str:
         """Return the number as people read it; a standard deviation only if something varies.
 
         >>> Cell(42.14, 0.26).text(1), Cell(42.14, 0.0).text(1), Cell(1.5).text(1, signed=True)
@@ -49,7 +49,7 @@ class Cell:
         """
         mean = f"{round(self.mean, decimals) + 0.0:{'+' if signed else ''}.{decimals}f}"  # never -0.0
         spread = f"{between}{self.std:.{decimals}f}" if self.std and self.std > _NOTHING else ""
-        return f"{mean}{spread}{dagger if self.at_chance else ''}"
+        return f"{mean}{spread}{'†' if self.at_chance else ''}"
 
 
 @dataclass(frozen=True)

@@ -23,24 +23,10 @@ if TYPE_CHECKING:
     from unseen.benchmark.store import Store
 
 
-def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | None) -> None:
-    """Print what a run folder holds, and leave."""
-    if folder is None:
-        return
-    from unseen.benchmark.status import describe_store
-    from unseen.benchmark.store import Store
-
-    with Store(folder) as store:
-        for line in describe_store(store):
-            click.echo(line)
-    ctx.exit()
-
-
 @click.command(
     epilog=options.example(
         "unseen bench letters --methods eszsl,lda --out runs/letters",
         "unseen bench data/CUB --features res50 --seeds 5 --jobs 2",
-        "unseen bench --status runs/letters",
     )
 )
 @click.argument("data", nargs=-1)
@@ -95,28 +81,12 @@ def show_status(ctx: click.Context, parameter: click.Parameter, folder: Path | N
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["table", "markdown", "latex", "csv"]),
+    type=click.Choice(["table", "markdown", "csv"]),
     default="table",
     show_default=True,
     help="How to print the results.",
 )
 @options.quiet
-@click.option(
-    "--status",
-    type=options.FILE,
-    metavar="RUN",
-    callback=show_status,
-    expose_value=False,
-    is_eager=True,
-    help="Show what a run folder holds and what is missing.",
-)
-@click.option(
-    "--verify",
-    "verified",
-    type=options.FILE,
-    metavar="RUN",
-    help="Compute some stored runs again and compare every number.",
-)
 def command(
     data: tuple[str, ...],
     methods: tuple[str, ...] | None,
@@ -139,7 +109,6 @@ def command(
     as_json: bool,
     style: str,
     quiet: bool,
-    verified: Path | None,
 ) -> None:
     """Run methods on DATA with the paper's protocol and print the paper's tables.
 
@@ -149,12 +118,9 @@ def command(
     """
     from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import plan, run_bench
-    from unseen.benchmark.store import Store
+    from unseen.benchmark.store import Store, this_command
 
     names = find_names(methods)
-    if verified:
-        print_verification(verified, names)
-        return
     if jobs and cluster:
         raise click.UsageError("--jobs and --cluster are mutually exclusive.")
     experiments = [
@@ -179,7 +145,7 @@ def command(
     tasks = plan(experiments, names, seeds)
     folder = out or default_folder(experiments)
     with Store(folder, create=True) as store:
-        remember_command(store, tasks)
+        store.add_command(this_command(sys.argv[1:]))
         with stoppable(lambda: stored_so_far(store, tasks, folder)):
             tally = run_bench(
                 tasks,
@@ -192,24 +158,6 @@ def command(
             )
         print_results(store, tasks, "json" if as_json else style)
     print_tally(tally, folder, len(tasks), quiet)
-
-
-def print_verification(folder: Path, methods: Sequence[str] | None) -> None:
-    """Compute a random sample of stored runs again; any difference makes the exit code 1."""
-    from unseen.benchmark.store import Store
-    from unseen.benchmark.verify import verify
-
-    verdicts = []
-    with Store(folder) as store:
-        stored = len(store.runs())
-        for run, differences in verify(store, methods, read_prototypes=options.read_descriptions):
-            verdict = f"{len(differences)} numbers differ, {differences[0]}" if differences else "the same"
-            click.echo(f"{run.method} seed {run.seed}: {verdict}")
-            verdicts.append(bool(differences))
-    same = "all the same" if not any(verdicts) else f"{sum(verdicts)} differ"
-    click.echo(f"{len(verdicts)} of {stored} stored runs computed again: {same}", err=True)
-    if any(verdicts):
-        sys.exit(1)
 
 
 def find_names(methods: Sequence[str] | None) -> list[str] | None:
@@ -227,13 +175,6 @@ def default_folder(experiments: Sequence[Experiment]) -> Path:
     words = [experiment.dataset.name for experiment in experiments]
     words += [experiment.published.split for experiment in experiments if experiment.published]
     return Path("runs", "-".join(dict.fromkeys(words)))
-
-
-def remember_command(store: Store, tasks: Sequence[BenchTask]) -> None:
-    """Store the command line and its runs: how to repeat it, and what it was to do."""
-    from unseen.benchmark.status import this_command
-
-    store.add_command(this_command(sys.argv[1:], [task.run for task in tasks]))
 
 
 def print_results(store: Store, tasks: Sequence[BenchTask], style: str) -> None:
@@ -269,13 +210,11 @@ def stored_so_far(store: Store, tasks: Sequence[BenchTask], folder: Path) -> str
 
 def print_tally(tally: Tally, folder: Path, total: int, quiet: bool) -> None:
     """Say on stderr what was done; any failure makes the exit code 1."""
-    from unseen.benchmark.status import failure_line
-
     if not quiet:
         text = f"{tally.done} runs done now, {tally.found} found; stored in {folder}"
         click.echo(f"{text}. Next: unseen report {folder} --html {folder / 'report.html'}", err=True)
     for failure in tally.failures:
-        click.echo(failure_line(failure), err=True)
+        click.echo(failure, err=True)
     if tally.failures:
         click.echo(
             f"{len(tally.failures)} of {total} runs failed; the same command tries them again.", err=True

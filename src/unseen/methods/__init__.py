@@ -29,27 +29,14 @@ class Method:
     title: str  # for people
     color: str  # the same in every figure
     cost: int  # time of one run relative to the others: the longest runs start first
-    latex: str = ""  # the title in LaTeX, if it needs more than text
     in_paper: bool = True  # one of the paper's eight, or ours
     shared_space: bool = False  # prototypes must be points in the space of the features
     params: Mapping[str, str] = field(default_factory=dict)  # what makes it a variant of its class
 
 
 METHODS = {
-    "linear-vs": Method(
-        "unseen.methods.linear:LinearVS",
-        "Linear V->S",
-        "#8577fe",
-        cost=20,
-        latex=r"Linear\textsubscript{$\mathcal{V} \rightarrow \mathcal{S}$}",
-    ),
-    "linear-sv": Method(
-        "unseen.methods.linear:LinearSV",
-        "Linear S->V",
-        "#0cc2fe",
-        cost=8,
-        latex=r"Linear\textsubscript{$\mathcal{S} \rightarrow \mathcal{V}$}",
-    ),
+    "linear-vs": Method("unseen.methods.linear:LinearVS", "Linear V->S", "#8577fe", cost=20),
+    "linear-sv": Method("unseen.methods.linear:LinearSV", "Linear S->V", "#0cc2fe", cost=8),
     "ale": Method("unseen.methods.ranking:ALE", "ALE", "#cf1f01", cost=60),
     "devise": Method("unseen.methods.ranking:DeViSE", "DeViSE", "#bdb96f", cost=60),
     "sje": Method("unseen.methods.ranking:SJE", "SJE", "#f29dbb", cost=60),

@@ -8,7 +8,6 @@ from statistics import fmean
 
 from unseen.benchmark.intervals import Replicates, resample_classes
 from unseen.benchmark.results import STEPS, ClassTable, Description, MethodSummary, RunResult, Spread, Step
-from unseen.benchmark.status import failure_line
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import summarize
 from unseen.benchmark.tables import chance_levels, paper_tables
@@ -40,7 +39,7 @@ def make_document(store: Store) -> Part:
         "commands": list(dict.fromkeys("unseen " + join(command["arguments"]) for command in commands)),
         "versions": commands[-1]["versions"] if commands else {},
         "machine": commands[-1]["machine"] if commands else {},
-        "failures": [failure_line(failure) for failure in store.failures()],
+        "failures": [str(failure) for failure in store.failures()],
     }
 
 
