@@ -109,7 +109,7 @@ def test_labels_may_be_numbers():
         (pd.DataFrame({"class": ["jay", ""], "genus": ["a", "b"]}), "has a line without 'class': b."),
         (pl.DataFrame({"size": [1], "genus": ["a"]}), "has the columns size, genus, expected one called"),
         ([("jay", "a")], "Got taxonomy=list, but expected the path of a CSV file"),
-        ("nowhere.csv", "There is no taxonomy file 'nowhere.csv'"),
+        ("nowhere.csv", "There is no file nowhere.csv."),
     ],
 )
 def test_broken_tables_get_one_clear_line(table, message):

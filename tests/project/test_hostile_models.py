@@ -13,7 +13,7 @@ import pytest
 
 from problems import linear_problem
 from unseen import GZSLClassifierCV, LinearSV
-from unseen._core.csv_files import read_csv
+from unseen._core.tables import read_csv
 from unseen.benchmark.store import Run, Store
 from unseen.errors import UnseenError
 from unseen.models.io import _checksum, load_model, save_model

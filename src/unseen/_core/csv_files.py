@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -17,31 +16,6 @@ LONGEST_CELL = 4096  # characters at the start of a row: NumPy gives every name 
 LONGEST_LINE = 2**24  # characters, enough for a million numbers
 SEPARATORS = (",", ";", "\t", "|")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class CsvFile:
-    """A small CSV file in memory: its header, its rows, and the line of each row."""
-
-    path: Path
-    header: list[str]
-    rows: list[list[str]]
-    lines: list[int]
-
-    def column(self, number: int) -> list[str]:
-        """Return the cells of a column, without spaces around them."""
-        return [row[number].strip() for row in self.rows]
-
-    def place(self, row: int, column: int) -> str:
-        """Return where a cell is, for messages."""
-        return f"{self.path}, line {self.lines[row]}, column {self.header[column]!r}"
-
-
-def read_csv(path: Path) -> CsvFile:
-    """Return a whole CSV file, see ``iterate_csv``."""
-    numbered = list(iterate_csv(path))
-    (_, header), rows = numbered[0], numbered[1:]
-    return CsvFile(path, header, [row for _, row in rows], [line for line, _ in rows])
 
 
 def iterate_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -55,7 +29,7 @@ def iterate_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
         with open(path, newline="", encoding="utf-8-sig") as file:
             separator = _separator(next((line for line in _lines(path, file) if line.strip()), ""))
             file.seek(0)
-            yield from _checked(path, separator, csv.reader(_lines(path, file), delimiter=separator))
+            yield from _checked_rows(path, file, separator)
     except FileNotFoundError:
         raise UnseenError(f"There is no file {path}.") from None
     except UnicodeDecodeError as error:
@@ -72,29 +46,32 @@ def _lines(path: Path, file: TextIO) -> Iterator[str]:
         yield line
 
 
-def _checked(path: Path, separator: str, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
+def _checked_rows(path: Path, file: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the header, then the rows with decimal points; a row of another length is an error."""
-    header: list[str] | None = None
-    n_rows = 0
-    for line, row in _numbered(reader):
-        if header is None:
+    reader = csv.reader(_lines(path, file), delimiter=separator)
+    header: list[str] = []
+    n_rows, following = 0, 1
+    for row in reader:
+        line, following = following, reader.line_num + 1  # a quoted cell may have several lines
+        if not any(cell.strip() for cell in row):
+            continue
+        if not header:
             header = [name.strip() for name in row]
             yield line, header
             continue
-        _check_row(path, line, row, header, separator)
+        if len(row[0]) > LONGEST_CELL:
+            raise UnseenError(
+                f"{path}, line {line} begins with {len(row[0])} characters, expected at most {LONGEST_CELL}."
+            )
+        if len(row) != len(header):
+            hint = f" Put values that contain {separator!r} in double quotes." if row[len(header) :] else ""
+            raise UnseenError(
+                f"{path}, line {line} has {len(row)} columns, expected {len(header)} as in the header.{hint}"
+            )
         n_rows += 1
         yield line, [_with_point(cell) for cell in row] if separator == ";" else row
     if not n_rows:
         raise UnseenError(f"{path} has no rows, expected a header and one line per row.")
-
-
-def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, row) for every row that is not empty; a quoted cell may have several lines."""
-    start = 1
-    for row in reader:
-        if any(cell.strip() for cell in row):
-            yield start, row
-        start = getattr(reader, "line_num", start) + 1
 
 
 def _separator(header: str) -> str:
@@ -105,19 +82,6 @@ def _separator(header: str) -> str:
     """
     several = (mark for mark in SEPARATORS if len(next(csv.reader([header], delimiter=mark), [])) > 1)
     return next(several, ",")
-
-
-def _check_row(path: Path, line: int, row: list[str], header: Sequence[str], separator: str) -> None:
-    if len(row[0]) > LONGEST_CELL:
-        raise UnseenError(
-            f"{path}, line {line} begins with {len(row[0])} characters, expected at most {LONGEST_CELL}."
-        )
-    if len(row) != len(header):
-        hint = f" Put values that contain {separator!r} in double quotes."
-        raise UnseenError(
-            f"{path}, line {line} has {len(row)} columns, "
-            f"expected {len(header)} as in the header.{hint if len(row) > len(header) else ''}"
-        )
 
 
 def _with_point(cell: str) -> str:

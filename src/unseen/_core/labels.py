@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,47 +81,35 @@ def _unknown_labels(
     labels: LabelArray, unknown: LabelArray, classes: LabelArray, what: str, lacks: str
 ) -> str:
     """Return the message about labels that are not among the classes."""
-    n, names, label = len(classes), list(map(str, classes.tolist())), unknown[0]
-    if str(label) in names:  # 6 and "6"
-        text = isinstance(label, str)
+    n, names, strange = len(classes), list(map(str, classes.tolist())), list(map(str, unknown.tolist()))
+    first = strange[0]
+    if first in names:  # 6 and "6"
+        text = isinstance(unknown[0], str)
         kind, other, needed = ("text", "numbers", "int") if text else ("a number", "text", "str")
-        return f"{what} names class {label} as {kind}, but the classes are {other}. Use astype({needed})."
-    counted = names == list(map(str, range(n)))
-    if counted and (classes.dtype.kind in "iu" or _is_integer(str(label))):
+        return f"{what} names class {first} as {kind}, but the classes are {other}. Use astype({needed})."
+    is_number = classes.dtype.kind in "iu" or first.lstrip("-").isdigit()
+    if is_number and names == list(map(str, range(n))):
         return (
-            f"prototypes has {n} rows but {what} names class {label} (labels must be 0..{n - 1}). "
+            f"prototypes has {n} rows but {what} names class {first} (labels must be 0..{n - 1}). "
             f"{advise_on_range(labels, n)}"
         )
-    strange = list(map(str, unknown.tolist()))
-    if len(strange) > 1:
-        return _several_unknown(strange, names, what, lacks)
     alike = look_alikes(strange, names)
-    near = f" Did you mean {alike[strange[0]]!r}?" if alike else ""
-    if not near and not (_is_integer(strange[0]) and all(map(_is_integer, names))):
-        near = did_you_mean(strange[0], names)  # a number is not a typo of another one
-    return f"{what} names class {strange[0]!r}, which {lacks}.{near}"
-
-
-def _several_unknown(strange: Sequence[str], names: Sequence[str], what: str, lacks: str) -> str:
-    """Return the message about several classes that are not there: those that look alike, then the others."""
-    alike = look_alikes(strange, names)
-    pairs = [f"{_visible(name)} ~ {_visible(other)}" for name, other in alike.items()]
-    others = [name for name in strange if name not in alike]
+    if len(strange) == 1:
+        near = f" Did you mean {alike[first]!r}?" if alike else did_you_mean(first, names)
+        return f"{what} names class {first!r}, which {lacks}.{near}"
     several = re.sub(r"^is ", "are ", re.sub(r"^has ", "have ", lacks))
+    others = shortened([name for name in strange if name not in alike], 8)
     message = f"{what} names {len(strange)} classes that {several}"
-    if not pairs:
-        return f"{message}: {shortened(others, 8)}."
-    message += f"; {len(pairs)} look alike: {shortened(pairs, 12)}. Write both the same way."
-    return f"{message} The others: {shortened(others, 8)}." if others else message
+    if not alike:
+        return f"{message}: {others}."
+    pairs = shortened([f"{_visible(name)} ~ {_visible(other)}" for name, other in alike.items()], 12)
+    message += f"; {len(alike)} look alike: {pairs}. Write both the same way."
+    return f"{message} The others: {others}." if others else message
 
 
 def _visible(name: str) -> str:
     """Return a name in quotes if its spaces would be missed."""
     return name if name == " ".join(name.split()) else repr(name)
-
-
-def _is_integer(text: str) -> bool:
-    return text.lstrip("-").isdigit()
 
 
 def shortened(names: Sequence[str], most: int) -> str:
@@ -201,65 +189,55 @@ def class_mask(index: Iterable[int] | IndexArray, n_classes: int) -> BoolArray:
     return mask
 
 
-def split_prototypes(prototypes: Any, y: ArrayLike) -> tuple[LabelArray, FloatArray]:
-    """Return (class labels, rows) from an array, a DataFrame, a mapping, or None for one-hot rows."""
-    if prototypes is None:
-        classes = np.unique(y)
-        return classes, np.eye(len(classes))
-    S = prototype_rows(prototypes)
-    if S.ndim != 2 or 0 in S.shape:
-        raise UnseenError(
-            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
-        )
-    if not np.isfinite(S).all():
-        row, column = np.argwhere(~np.isfinite(S))[0]
-        raise UnseenError(f"{_cell(prototypes, row, column)} is {S[row, column]}, expected a finite number.")
-    classes = np.asarray(class_labels(prototypes)) if is_labeled(prototypes) else np.arange(len(S))
-    labels, count = np.unique(classes, return_counts=True)
-    if (count > 1).any():
-        twice = str(labels[count > 1][0])
-        raise UnseenError(f"prototypes names a class twice ({twice!r}). Pass one prototype row per class.")
-    return classes, S
+# ---- prototypes in any form ------------------------------------------------------------------------------
 
 
-def prototype_rows(prototypes: Any) -> FloatArray:
-    """Return prototypes as numbers, (classes, attributes); each class of a mapping gives one row."""
-    rows = prototypes
+class Parts(NamedTuple):
+    """What prototypes consist of."""
+
+    labels: list[Any] | None  # of the classes; None if they are only counted
+    names: list[Any]  # of the attributes, if they have any
+    rows: Any  # one per class
+
+
+def prototype_parts(prototypes: Any) -> Parts:
+    """Return the parts of an array, a mapping, or a DataFrame, without importing its library.
+
+    A DataFrame names its classes in its index; or in its first column, if that is text and no index is.
+    """
     if isinstance(prototypes, Mapping):
-        names = attribute_names(prototypes)
-        rows = [row if names is None else [row[name] for name in names] for row in prototypes.values()]
-    elif _class_column(prototypes) is not None:
-        rows = np.asarray(prototypes, dtype=object)[:, 1:]
-    try:
-        return np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        wrong = _find_word(prototypes, rows)
-        raise UnseenError(
-            wrong or f"prototypes must be numbers, one row of equal length per class ({one_line(error)})."
-        ) from error
+        names = _names_of_rows(prototypes)
+        rows = [[row[name] for name in names] if names else row for row in prototypes.values()]
+        return Parts(list(prototypes), names, rows)
+    if not hasattr(prototypes, "columns"):
+        return Parts(None, [], prototypes)
+    names, index = list(prototypes.columns), getattr(prototypes, "index", None)
+    labels = None if index is None else list(index)  # polars has no index, pandas counts rows by default
+    if names and labels in (None, list(range(len(prototypes)))) and hasattr(prototypes, "__getitem__"):
+        first = list(prototypes[names[0]])
+        if first and all(isinstance(cell, str) for cell in first):
+            return Parts(first, names[1:], np.asarray(prototypes, dtype=object)[:, 1:])
+    return Parts(labels, names, prototypes)
 
 
-def _find_word(prototypes: Any, rows: Any) -> str:
-    """Return the message about the first cell that is not a number; nothing if rows are not a table."""
-    try:
-        table = np.asarray(rows, dtype=object)
-    except ValueError:
-        return ""
-    for row, column in np.ndindex(table.shape) if table.ndim == 2 else ():
-        try:
-            float(table[row, column])
-        except (TypeError, ValueError):
-            return f"{_cell(prototypes, row, column)} is {table[row, column]!r}, expected a number."
-    return ""
+def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
+    """Return the names in the first row, which all rows must have; none if rows are only numbers."""
+    names = [list(row.keys()) if hasattr(row, "keys") else [] for row in prototypes.values()]
+    if not names or not all(names):
+        return []
+    for label, other in zip(prototypes, names):
+        differing = sorted(map(str, set(names[0]) ^ set(other)))
+        if differing:
+            raise UnseenError(
+                f"Only one of the classes {str(next(iter(prototypes)))!r} and {str(label)!r} has the "
+                f"attribute {differing[0]!r}. Describe every class by the same attributes."
+            )
+    return names[0]
 
 
-def _cell(prototypes: Any, row: int, column: int) -> str:
-    """Return where a number is: by the names of class and attribute, if there are any."""
-    if not is_labeled(prototypes):
-        return f"prototypes[{row}, {column}]"
-    names = _columns(prototypes) if not isinstance(prototypes, Mapping) else attribute_names(prototypes)
-    attribute = repr(str(names[column])) if names else f"number {column}"
-    return f"prototypes: attribute {attribute} of class {str(class_labels(prototypes)[row])!r}"
+def is_labeled(prototypes: Any) -> bool:
+    """Return whether prototypes name their classes."""
+    return prototype_parts(prototypes).labels is not None
 
 
 def attribute_names(prototypes: Any) -> list[str] | None:
@@ -270,60 +248,52 @@ def attribute_names(prototypes: Any) -> list[str] | None:
     >>> attribute_names({"owl": {"blue": 0.1, "big": 0.8}, "jay": {"big": 0.2, "blue": 0.9}})
     ['blue', 'big']
     """
-    if isinstance(prototypes, Mapping):
-        names = _names_of_rows(prototypes)
-    else:
-        names = _columns(prototypes)
+    names = prototype_parts(prototypes).names
     named = bool(names) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
     return names if named and names != list(map(str, range(len(names)))) else None
 
 
-def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
-    """Return the names in the first row, which all rows must have; none if rows are only numbers."""
-    keys = {label: list(row.keys()) for label, row in prototypes.items() if hasattr(row, "keys")}
-    if len(keys) < len(prototypes) or not keys:
-        return []
-    first, names = next(iter(keys.items()))
-    for label, other in keys.items():
-        differing = sorted(map(str, set(names) ^ set(other)))
-        if differing:
-            raise UnseenError(
-                f"Only one of the classes {str(first)!r} and {str(label)!r} has the attribute "
-                f"{differing[0]!r}. Describe every class by the same attributes."
-            )
-    return names
+def split_prototypes(prototypes: Any, y: ArrayLike) -> tuple[LabelArray, FloatArray]:
+    """Return (class labels, rows) from an array, a DataFrame, a mapping, or None for one-hot rows."""
+    if prototypes is None:
+        classes = np.unique(y)
+        return classes, np.eye(len(classes))
+    S, parts = prototype_rows(prototypes), prototype_parts(prototypes)
+    if S.ndim != 2 or 0 in S.shape:
+        raise UnseenError(
+            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
+        )
+    if not np.isfinite(S).all():
+        row, column = np.argwhere(~np.isfinite(S))[0]
+        raise UnseenError(f"{_cell(parts, row, column)} is {S[row, column]}, expected a finite number.")
+    classes = np.arange(len(S)) if parts.labels is None else np.asarray(parts.labels)
+    labels, count = np.unique(classes, return_counts=True)
+    if (count > 1).any():
+        twice = str(labels[count > 1][0])
+        raise UnseenError(f"prototypes names a class twice ({twice!r}). Pass one prototype row per class.")
+    return classes, S
 
 
-def is_labeled(prototypes: Any) -> bool:
-    """Return whether prototypes name their classes: a mapping, or a DataFrame (pandas is not imported)."""
-    # a list has an ``index`` too
-    has_index = hasattr(prototypes, "index") and hasattr(prototypes, "columns")
-    return isinstance(prototypes, Mapping) or has_index or _class_column(prototypes) is not None
-
-
-def class_labels(prototypes: Any) -> list[Any]:
-    """Return the class labels of prototypes that name their classes."""
-    if isinstance(prototypes, Mapping):
-        return list(prototypes)
-    column = _class_column(prototypes)
-    return list(prototypes.index if column is None else prototypes[column])
-
-
-def _columns(prototypes: Any) -> list[Any]:
-    """Return the names of the columns that describe."""
-    return list(getattr(prototypes, "columns", ()))[_class_column(prototypes) is not None :]
-
-
-def _class_column(prototypes: Any) -> Any:
-    """Return the first column of a DataFrame if it names the classes: it holds text, and no index does."""
-    columns = getattr(prototypes, "columns", None)
-    if isinstance(prototypes, Mapping) or columns is None or not len(columns):
-        return None
-    index = getattr(prototypes, "index", None)  # polars has none, pandas counts rows by default
-    if index is not None and list(index) != list(range(len(prototypes))):
-        return None
+def prototype_rows(prototypes: Any) -> FloatArray:
+    """Return prototypes as numbers, (classes, attributes); the first word among them is an error."""
+    parts = prototype_parts(prototypes)
     try:
-        cells = list(prototypes[columns[0]])
-    except (TypeError, KeyError, IndexError):  # not a DataFrame, such as Prototypes
-        return None
-    return columns[0] if cells and all(isinstance(cell, str) for cell in cells) else None
+        return np.asarray(parts.rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        reason = one_line(error)
+    table = np.asarray(parts.rows, dtype=object)
+    for row, column in np.ndindex(table.shape) if table.ndim == 2 else ():
+        cell = table[row, column]
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            raise UnseenError(f"{_cell(parts, row, column)} is {cell!r}, expected a number.") from None
+    raise UnseenError(f"prototypes must be numbers, one row of equal length per class ({reason}).")
+
+
+def _cell(parts: Parts, row: int, column: int) -> str:
+    """Return where a number is: by the names of class and attribute, if there are any."""
+    if parts.labels is None:
+        return f"prototypes[{row}, {column}]"
+    attribute = repr(str(parts.names[column])) if parts.names else f"number {column}"
+    return f"prototypes: attribute {attribute} of class {str(parts.labels[row])!r}"

@@ -100,7 +100,75 @@ def read_table(path: Path, text: Collection[str] = ()) -> Table:
     """
     if not path.is_file():
         raise UnseenError(f"There is no file {path}.")
-    return _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_csv(path, frozenset(text))
+    return _read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path, text)
+
+
+def read_csv(path: Path, text: Collection[str] | None = None) -> Table:
+    """Return the table in a CSV file; by default all columns are text.
+
+    It is read in blocks of rows, so that the text of numbers exists only while it is needed.
+    """
+    rows = iterate_csv(path)
+    _, header = next(rows)
+    parts: list[list[Column]] = [[] for _ in header]
+    lines: list[int] = []
+    while block := list(islice(rows, BLOCK)):
+        lines += [line for line, _ in block]
+        for name, part, cells in zip(header, parts, zip(*(row for _, row in block))):
+            part.append(_as_text(cells) if text is None or name in text else _as_numbers(cells))
+    mixed = [name for name, part in zip(header, parts) if len(set(map(_is_text, part))) > 1]
+    if mixed and text is not None:  # numbers in one block and text in another: all of it is text
+        return read_csv(path, [*text, *mixed])
+    columns = list(map(np.concatenate, parts))
+    # spreadsheets leave empty columns at the end
+    kept = [n for n, name in enumerate(header) if name or (columns[n] != "").any()]
+    _check_names(path, header, kept)
+    return Table(path, {header[n]: columns[n] for n in kept}, np.array(lines))
+
+
+def _check_names(path: Path, header: Sequence[str], kept: Sequence[int]) -> None:
+    """Reject columns without a name of their own; the first may be without one, as a row index is."""
+    for number in kept:
+        name = header[number]
+        if not name and number:
+            raise UnseenError(f"{path}, column {number + 1} has no name. Only the first may be without one.")
+        if header.index(name) < number:
+            hint = " Or has the file no header?" if is_number(name) else ""
+            raise UnseenError(f"{path} has two columns {name!r}. Give every column its own name.{hint}")
+
+
+def _as_text(cells: Sequence[str]) -> Column:
+    return np.array([cell.strip() for cell in cells], dtype=object)
+
+
+def _as_numbers(cells: Sequence[str]) -> Column:
+    """Return the cells as numbers, if all of them are."""
+    try:
+        return np.array(list(map(float, cells)))
+    except ValueError:
+        return _as_text(cells)
+
+
+def _read_parquet(path: Path) -> Table:
+    parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
+    try:
+        table = parquet.read_table(path)
+        found = {name: _from_arrow(column) for name, column in zip(table.column_names, table.columns)}
+    except MemoryError:
+        raise
+    except Exception as error:  # every kind of damage has its own error
+        raise UnseenError(f"{path} cannot be read as Parquet ({one_line(error)}).") from error
+    if not found or not table.num_rows:
+        raise UnseenError(f"{path} has no rows, expected one row per sample or class.")
+    return Table(path, found)
+
+
+def _from_arrow(column: Any) -> Column:
+    """Return a column of pyarrow as numbers or text; missing text is empty."""
+    values: Column = column.to_numpy()
+    if values.dtype.kind in "fiub":
+        return values
+    return _as_numbers(["" if cell is None else str(cell) for cell in column.to_pylist()])
 
 
 def _is_text(column: Column) -> bool:
@@ -124,89 +192,3 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-# ---- CSV -------------------------------------------------------------------------------------------------
-
-
-def _read_csv(path: Path, text: frozenset[str]) -> Table:
-    """Read a CSV in blocks of rows, so that text exists only while it is needed."""
-    rows = iterate_csv(path)
-    _, header = next(rows)
-    parts: list[list[Column]] = [[] for _ in header]
-    lines: list[int] = []
-    while block := list(islice(rows, BLOCK)):
-        lines += [line for line, _ in block]
-        for name, part, cells in zip(header, parts, zip(*(row for _, row in block))):
-            part.append(_as_text(cells) if name in text else _as_numbers(cells))
-    mixed = {
-        name
-        for name, part in zip(header, parts)
-        if name not in text and len(part) > 1 and any(map(_is_text, part))
-    }
-    if mixed:  # numbers in one block and text in another: all of it is text
-        return _read_csv(path, text | mixed)
-    columns = {number: np.concatenate(part) for number, part in enumerate(parts)}
-    named = _named(path, header, columns)
-    return Table(path, {header[number]: columns[number] for number in named}, np.array(lines))
-
-
-def _as_text(cells: Sequence[str]) -> Column:
-    return np.array([cell.strip() for cell in cells], dtype=object)
-
-
-def _as_numbers(cells: Sequence[str]) -> Column:
-    """Return the cells as numbers, if all of them are."""
-    try:
-        return np.array(list(map(float, cells)))
-    except ValueError:
-        return _as_text(cells)
-
-
-def _named(path: Path, header: Sequence[str], columns: dict[int, Column]) -> list[int]:
-    """Return the columns to keep: each has a name of its own. Spreadsheets leave empty ones at the end."""
-    kept = [n for n in columns if header[n] or not _is_text(columns[n]) or (columns[n] != "").any()]
-    for number in kept:
-        if not header[number] and number:
-            raise UnseenError(
-                f"{path}, column {number + 1} has no name. Only the first column may be without one: it is "
-                "the row index."
-            )
-        if header.index(header[number]) < number:
-            hint = " Or has the file no header?" if is_number(header[number]) else ""
-            raise UnseenError(
-                f"{path} has two columns {header[number]!r}. Give every column its own name.{hint}"
-            )
-    return kept
-
-
-# ---- Parquet -----------------------------------------------------------------------------------------------
-
-
-def _read_parquet(path: Path) -> Table:
-    parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
-    try:
-        table = parquet.read_table(path)
-        found = {name: _numbers_or_text(column) for name, column in zip(table.column_names, table.columns)}
-    except MemoryError:
-        raise
-    except Exception as error:  # every kind of damage has its own error
-        raise UnseenError(f"{path} cannot be read as Parquet ({one_line(error)}).") from error
-    if not found or not table.num_rows:
-        raise UnseenError(f"{path} has no rows, expected one row per sample or class.")
-    return Table(path, found)
-
-
-def _numbers_or_text(column: Any) -> Column:
-    """Return a column of pyarrow as numbers or text; what is missing is NaN or empty."""
-    values: Column = column.to_numpy()
-    if values.dtype.kind in "fiub":
-        return values
-    cells = column.to_pylist()
-    try:
-        numbers = np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.shape == values.shape:
-        return numbers
-    return np.array(["" if cell is None else str(cell).strip() for cell in cells], dtype=object)

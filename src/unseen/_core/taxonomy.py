@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -13,8 +13,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import FloatArray, IndexArray
-from unseen._core.csv_files import read_csv
-from unseen._core.labels import UNKNOWN, class_labels, is_labeled, is_missing
+from unseen._core.labels import UNKNOWN, is_missing, prototype_parts
+from unseen._core.tables import read_csv
 from unseen.errors import UnseenError, did_you_mean
 
 CONFIDENCE = 0.8  # of a prediction, by default
@@ -31,13 +31,6 @@ class Level:
     name: str
     nodes: NDArray[np.str_]  # (nodes,)
     of_class: IndexArray  # (classes,), -1 for a class without a group here
-
-    def probabilities(self, p: FloatArray) -> FloatArray:
-        """Return the probability of every node, the sum over its classes, (samples, nodes)."""
-        (grouped,) = np.nonzero(self.of_class >= 0)
-        entries = (np.ones(len(grouped)), (grouped, self.of_class[grouped]))
-        members = scipy.sparse.csr_array(entries, shape=(len(self.of_class), len(self.nodes)))
-        return np.asarray(p @ members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +67,12 @@ class Taxonomy:
         >>> [level.nodes.tolist() for level in birds.levels]
         [['jay', 'tit'], ['songbird']]
         """
-        links = _read_links(taxonomy)
-        lineages = [links.lineage(str(label).strip()) for label in np.asarray(classes).tolist()]
-        _check_names(lineages, links.source)
-        return cls(tuple(_make_levels(lineages, links.headings)))
+        source, header, rows = _read_rows(taxonomy)
+        pairs = tuple(name.lower() for name in header) == PAIRS
+        parents = _link_nodes(source, header, rows, pairs)
+        lineages = [_lineage(source, parents, str(label).strip()) for label in np.asarray(classes).tolist()]
+        _check_names(source, lineages)
+        return cls(tuple(_make_levels(lineages, None if pairs else header)))
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -116,126 +111,97 @@ class Taxonomy:
 
 def best_nodes(level: Level, p: FloatArray) -> tuple[IndexArray, FloatArray]:
     """Return the most probable node of a level for every sample, and its probability, (samples,) each."""
-    found = level.probabilities(p)
-    best = found.argmax(axis=1)
-    return best, np.take_along_axis(found, best[:, None], axis=1)[:, 0]
+    (grouped,) = np.nonzero(level.of_class >= 0)
+    entries = (np.ones(len(grouped)), (grouped, level.of_class[grouped]))
+    members = scipy.sparse.csr_array(entries, shape=(len(level.of_class), len(level.nodes)))
+    sums = np.asarray(p @ members)  # (samples, nodes)
+    best = sums.argmax(axis=1)
+    return best, np.take_along_axis(sums, best[:, None], axis=1)[:, 0]
 
 
-# ---- from tables to links ------------------------------------------------------------------------------
+# ---- from tables to levels -----------------------------------------------------------------------------
 
 
-@dataclass
-class _Links:
-    """The parent of every node."""
-
-    source: str  # for messages
-    headings: tuple[str, ...] | None = (
-        None  # the columns of a table; None for pairs, whose levels have no name
-    )
-    parent: dict[Node, Node | None] = field(default_factory=dict)
-
-    def add(self, chain: Sequence[Node]) -> None:
-        """Link each node of a chain to the next; a node has one parent."""
-        for child, parent in zip(chain, [*chain[1:], None]):
-            known = self.parent.get(child)
-            if known is not None and parent is not None and known != parent:
-                raise UnseenError(
-                    f"{self.source} puts {child[1]!r} in {known[1]!r} and in {parent[1]!r}. "
-                    "Give it one parent."
-                )
-            self.parent[child] = known or parent
-
-    def lineage(self, label: str) -> list[Node]:
-        """Return the class and its groups, fine to coarse."""
-        node: Node | None = (0, label)
-        if node not in self.parent:
-            known = [name for column, name in self.parent if column == 0]
-            raise UnseenError(
-                f"{self.source} has no class {label!r}, which the model predicts.{_near(label, known)} "
-                "Add a line for every class of the model."
-            )
-        chain: list[Node] = []
-        while node is not None:
-            if node in chain:
-                names = [name for _, name in [*chain[chain.index(node) :], node]]
-                raise UnseenError(
-                    f"{self.source} has a cycle: {' in '.join(map(repr, names))}. Remove a line."
-                )
-            chain.append(node)
-            node = self.parent[node]
-        return chain
-
-
-def _near(label: str, names: Iterable[str]) -> str:
-    """Return "Did you mean" for the nearest name, in any case."""
-    folded = {name.casefold(): name for name in names}
-    same = folded.get(label.casefold())
-    return f" Did you mean {same!r}?" if same else did_you_mean(label, folded.values())
-
-
-def _read_links(taxonomy: Any) -> _Links:
+def _read_rows(taxonomy: Any) -> tuple[str, Sequence[str], Iterable[Sequence[Any]]]:
+    """Return the name of a taxonomy for messages, its header, and its rows."""
     if isinstance(taxonomy, str | PathLike):
-        path = Path(taxonomy)
-        if not path.is_file():
-            raise UnseenError(f"There is no taxonomy file {str(path)!r}, expected a CSV file.")
-        file = read_csv(path)
-        return _links_of_rows(path.name, file.header, file.rows)
-    if isinstance(taxonomy, Mapping):
-        return _links_of_mapping(taxonomy)
+        table = read_csv(Path(taxonomy))
+        return table.path.name, list(table.columns), zip(*table.columns.values())
     if hasattr(taxonomy, "columns"):
-        return _links_of_frame(taxonomy)
-    raise UnseenError(
-        f"Got taxonomy={type(taxonomy).__name__}, but expected the path of a CSV file, a DataFrame, or a "
-        "mapping from class to its groups."
-    )
+        return "taxonomy", *_rows_of_frame(taxonomy)
+    if not isinstance(taxonomy, Mapping):
+        raise UnseenError(
+            f"Got taxonomy={type(taxonomy).__name__}, but expected the path of a CSV file, a DataFrame, or a "
+            "mapping from class to its groups."
+        )
+    single = {label: value is None or isinstance(value, str | int) for label, value in taxonomy.items()}
+    rows = [[label, *([value] if single[label] else value)] for label, value in taxonomy.items()]
+    if all(single.values()):
+        return "taxonomy", PAIRS, rows
+    return "taxonomy", ["class", *(f"level {k}" for k in range(1, max(map(len, rows))))], rows
 
 
-def _links_of_rows(source: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> _Links:
+def _rows_of_frame(frame: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
+    """Return the header of a DataFrame and its rows, with the classes first."""
+    header, columns = list(map(str, frame.columns)), [list(frame[name]) for name in frame.columns]
+    named = next((k for k, name in enumerate(header) if name.lower() in ("class", "child")), None)
+    if named is not None:
+        header.insert(0, header.pop(named))
+        columns.insert(0, columns.pop(named))
+    else:
+        classes = prototype_parts(frame).labels
+        if classes is None:
+            raise UnseenError(f"taxonomy has the columns {', '.join(header)}, expected one called 'class'.")
+        if classes != columns[0]:  # the index names them
+            header, columns = ["class", *header], [classes, *columns]
+    return header, zip(*columns)
+
+
+def _link_nodes(
+    source: str, header: Sequence[str], rows: Iterable[Sequence[Any]], pairs: bool
+) -> dict[Node, Node | None]:
+    """Return the one parent of every node."""
     if len(header) < 2:
         raise UnseenError(
             f"{source} has one column, {header[0]!r}, expected classes and their groups (class, genus, ...) "
             "or pairs (child, parent)."
         )
-    pairs = tuple(name.lower() for name in header) == PAIRS
-    links = _Links(source, None if pairs else tuple(header))
+    parents: dict[Node, Node | None] = {}
     for row in rows:
         cells = ["" if is_missing(cell) else str(cell).strip() for cell in row]
         if not cells[0]:
             raise UnseenError(f"{source} has a line without {header[0]!r}: {', '.join(filter(None, cells))}.")
-        links.add([(0 if pairs else column, cell) for column, cell in enumerate(cells) if cell])
-    return links
+        chain = [(0 if pairs else column, cell) for column, cell in enumerate(cells) if cell]
+        for child, parent in zip(chain, [*chain[1:], None]):
+            known = parents.get(child)
+            if known and parent and known != parent:
+                raise UnseenError(
+                    f"{source} puts {child[1]!r} in {known[1]!r} and in {parent[1]!r}. Give it one parent."
+                )
+            parents[child] = known or parent
+    return parents
 
 
-def _links_of_frame(frame: Any) -> _Links:
-    header = [str(name) for name in frame.columns]
-    columns = [list(frame[name]) for name in frame.columns]
-    if not {"class", "child"} & {name.lower() for name in header}:
-        if not is_labeled(frame):
-            raise UnseenError(f"taxonomy has the columns {', '.join(header)}, expected one called 'class'.")
-        if class_labels(frame) != columns[0]:  # the index names the classes, not the first column
-            header, columns = ["class", *header], [class_labels(frame), *columns]
-    else:  # wherever it stands
-        first = next(k for k, name in enumerate(header) if name.lower() in ("class", "child"))
-        header, columns = ([row[first], *row[:first], *row[first + 1 :]] for row in (header, columns))
-    return _links_of_rows("taxonomy", header, zip(*columns))
+def _lineage(source: str, parents: Mapping[Node, Node | None], label: str) -> list[Node]:
+    """Return a class and its groups, fine to coarse."""
+    node: Node | None = (0, label)
+    if node not in parents:
+        near = did_you_mean(label, [name for column, name in parents if column == 0])
+        raise UnseenError(
+            f"{source} has no class {label!r}, which the model predicts.{near} Add a line for every class of "
+            "the model."
+        )
+    chain: list[Node] = []
+    while node is not None:
+        if node in chain:
+            names = [repr(name) for _, name in [*chain[chain.index(node) :], node]]
+            raise UnseenError(f"{source} has a cycle: {' in '.join(names)}. Remove a line.")
+        chain.append(node)
+        node = parents[node]
+    return chain
 
 
-def _links_of_mapping(taxonomy: Mapping[Hashable, Any]) -> _Links:
-    single = [value is None or isinstance(value, str | int) for value in taxonomy.values()]
-    if all(single):
-        rows = ([child, parent] for child, parent in taxonomy.items())
-        return _links_of_rows("taxonomy", PAIRS, rows)
-    groups = {label: [value] if one else list(value) for one, (label, value) in zip(single, taxonomy.items())}
-    depth = max(map(len, groups.values()))
-    header = ["class", *(f"level {number}" for number in range(1, depth + 1))]
-    rows = ([label, *names, *[""] * (depth - len(names))] for label, names in groups.items())
-    return _links_of_rows("taxonomy", header, rows)
-
-
-# ---- from links to levels ------------------------------------------------------------------------------
-
-
-def _check_names(lineages: Sequence[Sequence[Node]], source: str) -> None:
+def _check_names(source: str, lineages: Sequence[Sequence[Node]]) -> None:
     """Reject a name that stands for two different groups, and the name of the root."""
     members: dict[Node, list[int]] = {}
     for number, chain in enumerate(lineages):

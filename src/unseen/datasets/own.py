@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import BoolArray, IndexArray
-from unseen._core.csv_files import read_csv
 from unseen._core.labels import (
     advise_on_range,
     attribute_names,
@@ -22,8 +21,9 @@ from unseen._core.labels import (
     prototype_rows,
     split_prototypes,
 )
-from unseen._core.npz import map_npy, npz_names, read_npz, text_array
+from unseen._core.npz import map_npy, npz_names, read_npz
 from unseen._core.prototypes import Descriptions, Prototypes
+from unseen._core.tables import read_csv
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features, check_class_names
 from unseen.datasets.features import ENCODER_KEY, EncoderCard, read_encoder_card
 from unseen.datasets.prototypes import read_prototypes
@@ -114,24 +114,24 @@ def load_folder(
 
 def _read_labels(path: Path, n_samples: int | None) -> dict[str, NDArray[Any]]:
     """Return the labels in the last column and, if there are two columns, the sample names in the first."""
-    file = read_csv(path)
-    labels = file.column(-1)
-    if n_samples == len(labels) + 1 and file.header[-1] in labels:
+    table = read_csv(path)
+    header = list(table.columns)
+    labels = table.text(header[-1])
+    if n_samples == len(labels) + 1 and header[-1] in labels:
         raise UnseenError(
-            f"{path} has no header: its first line {','.join(file.header)!r} is a label. Write a line such "
-            "as file,class above it."
+            f"{path} has no header: its first line {','.join(header)!r} is a label. Write a line such as "
+            "file,class above it."
         )
     if "" in labels:
-        raise UnseenError(f"{file.place(labels.index(''), -1)} is empty: every sample needs a label.")
-    content = {"y": text_array(labels, str(path))}
-    if len(file.header) > 1:
-        content["files"] = text_array(file.column(0), str(path))
-    return content
+        row = int((labels == "").argmax())
+        raise UnseenError(f"{table.place(row, header[-1])} is empty: every sample needs a label.")
+    return {"y": labels, **({"files": table.text(header[0])} if len(header) > 1 else {})}
 
 
 def _read_parts(path: Path, n_samples: int) -> dict[str, IndexArray]:
     """Return the samples of each part from the last column of ``splits.csv``, one line per sample."""
-    values = text_array(read_csv(path).column(-1), str(path))
+    table = read_csv(path)
+    values = table.text(list(table.columns)[-1])
     unknown = ~np.isin(values, list(SPLIT_WORDS))
     if unknown.any():
         wrong = str(values[unknown][0])

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from unseen._core.blocks import IndexArray
-from unseen._core.csv_files import read_csv
 from unseen._core.labels import LabelArray, distinct_labels
+from unseen._core.tables import read_csv
 from unseen.datasets._seen_test import ClassFold, draw, draw_groups, draw_test_seen, share_of
 from unseen.datasets.dataset import ZeroShotDataset
 from unseen.errors import UnseenError, did_you_mean
@@ -362,9 +362,10 @@ def read_assignments(path: Path, dataset: ZeroShotDataset) -> tuple[Assignment, 
     if not path.is_file():
         near = did_you_mean(str(path), SPLIT_RULES)
         raise UnseenError(f"{path} is not a split rule: expected official, paper or a CSV file.{near}")
-    file = read_csv(path)
-    table = np.array(file.rows, dtype=str)[_row_of_sample(path, [row[0] for row in file.rows], dataset)]
-    columns = {name: table[:, number] for number, name in enumerate(file.header) if number}
+    table = read_csv(path)
+    names, *assignments = table.columns
+    rows = _row_of_sample(path, table.text(names).tolist(), dataset)
+    columns = {name: table.text(name)[rows] for name in assignments}
     folds = {name: parts for name, parts in columns.items() if np.isin(parts, [*PARTS, ""]).all()}
     unseen = np.flatnonzero(dataset.unseen)
     fitting = [c for c in folds.values() if np.array_equal(np.unique(dataset.y[c == "test"]), unseen)]

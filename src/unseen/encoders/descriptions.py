@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from unseen._core.csv_files import read_csv, write_csv
+from unseen._core.csv_files import write_csv
 from unseen._core.files import write_npz
 from unseen._core.prototypes import Prototypes, combine
+from unseen._core.tables import read_csv
 from unseen.datasets.features import EncoderCard, encoder_array
 from unseen.datasets.prototypes import read_sources
 from unseen.encoders.text import TextEmbedder
@@ -87,13 +88,15 @@ def _read_class_table(path: Path, column: str | None) -> dict[str, list[str]]:
     if column is None and not any("," in line for line in lines):  # one column, header or not
         has_header = bool(lines) and lines[0].lower() in CLASS_COLUMNS
         return _once(lines[has_header:], str(path))
-    file = read_csv(path)
-    place = _find_column(file.header, column, path)
-    words = _description_column(file.header, place)
+    table = read_csv(path)
+    header = list(table.columns)
+    place = _find_column(header, column, path)
+    words = _description_column(header, place)
+    names = table.columns[header[place]].tolist()
     if words is None:
-        return _once(list(dict.fromkeys(file.column(place))), str(path))
+        return _once(list(dict.fromkeys(names)), str(path))
     found: dict[str, list[str]] = {}
-    for name, text in zip(file.column(place), file.column(words)):
+    for name, text in zip(names, table.columns[header[words]]):
         found.setdefault(name, []).append(text)
     return found
 
