@@ -19,48 +19,17 @@ from unseen.cli import options
     metavar="FOLDER",
     help="Folder for the data. [default: $UNSEEN_DATA, else the user's cache, where DATA is found by name]",
 )
-@click.option(
-    "--mirror",
-    "mirrors",
-    multiple=True,
-    metavar="URL",
-    envvar="UNSEEN_MIRROR",
-    help="Address of the archive, instead of its authors' server. Several are tried in turn.",
-)
-@click.option("--sha256", metavar="HEX", help="Checksum that the archive must have.")
+@click.option("--mirror", metavar="URL", help="Address of the archive, instead of its authors' server.")
 @options.quiet
-@options.force
-def command(
-    name: str,
-    parts: tuple[str, ...],
-    folder: Path | None,
-    mirrors: tuple[str, ...],
-    sha256: str | None,
-    quiet: bool,
-    force: bool,
-) -> None:
+def command(name: str, parts: tuple[str, ...], folder: Path | None, mirror: str | None, quiet: bool) -> None:
     """Download data sets in the layout of Xian et al. (2017).
 
     One archive holds ResNet-101 features, attributes and splits of all data sets. Only those that you name
-    are unpacked; without names all are. An interrupted download continues where it stopped. Afterwards
-    `unseen bench CUB` finds the data by name.
+    are unpacked; without names all are. An interrupted download continues where it stopped, and files that
+    are there already stay as they are. Afterwards `unseen bench CUB` finds the data by name.
     """
-    from unseen.datasets.download import download
+    from unseen.datasets.download import data_home, download
 
-    def say(text: str) -> None:
-        click.echo(text, err=True)
-
-    done = download(
-        name,
-        parts,
-        folder=folder,
-        mirrors=mirrors,
-        sha256=sha256,
-        force=force,
-        quiet=quiet,
-        say=(lambda text: None) if quiet else say,
-    )
-    say(
-        f"wrote {len(done.written)} files to {done.folder}: {', '.join(done.parts)}; kept {done.archive} "
-        f"(sha256 {done.sha256}), which you may delete"
-    )
+    home = folder or data_home()
+    written = download(name, parts, folder=home, mirror=mirror, quiet=quiet)
+    click.echo(f"wrote {len(written)} files to {home / name}; you may delete {home / name}.zip", err=True)

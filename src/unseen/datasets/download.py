@@ -1,39 +1,24 @@
-"""Data sets by name: downloaded when the user asks for them, verified, unpacked where ``load`` finds them."""
+"""Data sets by name: downloaded when the user asks for them, unpacked where ``load_dataset`` finds them."""
 
 from __future__ import annotations
 
-import filecmp
 import os
-import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from types import ModuleType
 
-from unseen._core.files import atomic_path
 from unseen._core.progress import progress
 from unseen.errors import UnseenError, did_you_mean, import_extra, one_line
 
-ARCHIVE = "xlsa17"  # one folder per data set; its authors publish no checksum
+ARCHIVE = "xlsa17"  # one folder per data set
 URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
 DATASETS = ("CUB", "AWA2", "SUN", "APY", "AWA1")
 ATTEMPTS = 5  # how often a broken connection is resumed
 _TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Download:
-    """What a download did: where the data sets are, the archive and its checksum, and what was written."""
-
-    folder: Path
-    archive: Path
-    sha256: str
-    parts: tuple[str, ...]
-    written: tuple[Path, ...]
+_MB = 10**6
 
 
 # ---- where data is ---------------------------------------------------------------------------------
@@ -41,8 +26,7 @@ class Download:
 
 def data_home() -> Path:
     """Return the folder of downloaded data: ``$UNSEEN_DATA``, or else the user's cache."""
-    given = os.environ.get("UNSEEN_DATA")
-    return Path(given or _load_pooch().os_cache("unseen"))
+    return Path(os.environ.get("UNSEEN_DATA") or _load_pooch().os_cache("unseen"))
 
 
 def find_downloaded(name: str) -> Path | None:
@@ -76,13 +60,12 @@ def download(
     parts: Sequence[str] = (),
     *,
     folder: str | os.PathLike[str] | None = None,
-    mirrors: Sequence[str] = (),
-    sha256: str | None = None,
-    force: bool = False,
+    mirror: str | None = None,
     quiet: bool = True,
-    say: Say = lambda text: None,
-) -> Download:
-    """Download an archive and unpack some of its data sets; an interrupted download continues.
+) -> list[Path]:
+    """Download an archive, unpack some of its data sets, and return the files that were written.
+
+    An interrupted download continues. Files that are there already stay as they are.
 
     Parameters
     ----------
@@ -91,33 +74,27 @@ def download(
     parts : names of data sets, optional
         What to unpack, as ``["CUB", "AWA2"]``; all by default.
     folder : path, optional
-        Where to put it; by default where ``load`` looks (see ``data_home``).
-    mirrors : URLs, optional
-        Where to download the archive from, the first that answers, instead of the authors' server.
-    sha256 : str, optional
-        Checksum that the archive must have.
-    force : bool
-        Replace files that differ from those in the archive.
+        Where to put it; by default where ``load_dataset`` looks (see ``data_home``).
+    mirror : URL, optional
+        Where to download the archive from, instead of the authors' server.
     quiet : bool
         Show no progress.
-    say : callable, optional
-        Gets a line for the user, such as the size, before the download starts.
     """
-    _check_name(name, (ARCHIVE,), "archive")
-    for part in parts:
-        _check_name(part.upper(), DATASETS, "data set")
     chosen = tuple(dict.fromkeys(part.upper() for part in parts)) or DATASETS
+    _check_name(name, (ARCHIVE,), "archive")
+    for part in chosen:
+        _check_name(part, DATASETS, "data set")
     home = Path(folder) if folder is not None else data_home()
     (home / name).mkdir(parents=True, exist_ok=True)
     file = home / f"{name}.zip"
-    found = _fetch(file, tuple(mirrors) or (URL,), sha256, quiet, say)
+    if not file.exists():
+        _fetch(mirror or URL, file, quiet)
     try:
-        written = _unpack(file, chosen, home / name, force)
+        return _unpack(file, chosen, home / name)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise UnseenError(
             f"{file} is not a whole zip file ({one_line(error)}). Delete it and run the same command again."
         ) from error
-    return Download(home / name, file, found, chosen, written)
 
 
 def _check_name(name: str, known: Sequence[str], what: str) -> None:
@@ -126,158 +103,79 @@ def _check_name(name: str, known: Sequence[str], what: str) -> None:
         raise UnseenError(f"There is no {what} {name!r}, expected {', '.join(known)}.{near}")
 
 
-def _fetch(file: Path, urls: Sequence[str], sha256: str | None, quiet: bool, say: Say) -> str:
-    """Download the file from the first URL that works, unless it is there, and return its checksum."""
-    pooch = _load_pooch()
-    pooch.get_logger().setLevel("WARNING")
-    failures: list[str] = []
-    for url in urls:
-        downloader = _Resuming(file, quiet, say)
-        try:
-            pooch.retrieve(url, known_hash=sha256, fname=file.name, path=file.parent, downloader=downloader)
-        except _Broken as error:
-            failures.append(str(error))
-        except UnseenError:
-            raise
-        except ValueError as error:  # how pooch reports another checksum
-            raise UnseenError(
-                f"{url} does not have the checksum {sha256}; the download was removed. Get it from another "
-                "mirror, or run the same command again."
-            ) from error
-        else:
-            return str(pooch.file_hash(str(file)))
-    raise UnseenError(" ".join(failures))
-
-
-def _unpack(file: Path, parts: Sequence[str], folder: Path, force: bool) -> tuple[Path, ...]:
-    """Unpack the files of data sets, and return those that were not there; each appears whole."""
+def _unpack(file: Path, parts: Sequence[str], folder: Path) -> list[Path]:
+    """Unpack what is not there yet: the files directly in a folder named as a part. Each appears whole."""
     with zipfile.ZipFile(file) as archive:
-        members = [info for part in parts for info in _files_of(archive, part)]
-    _check_space(folder, sum(info.file_size for info in members))
+        paths = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
+    found = [path for path in paths if path.parent.name in parts and "__MACOSX" not in path.parts]
+    for part in parts:
+        if part not in {path.parent.name for path in found}:
+            raise UnseenError(f"{file} holds no folder {part}.")
+    wanted = [str(path) for path in found if not (folder / path.parent.name / path.name).exists()]
     written = []
     with TemporaryDirectory(prefix=".unpacking-", dir=folder) as temporary:
-        unzip = _load_pooch().Unzip([info.filename for info in members], temporary)
-        for source in map(Path, unzip(str(file), "download", None)):
+        unzip = _load_pooch().Unzip(wanted, temporary)
+        for source in map(Path, unzip(str(file), "download", None) if wanted else ()):
             target = folder / source.parent.name / source.name
-            if target.exists() and filecmp.cmp(source, target, shallow=False):
-                continue
-            if target.exists() and not force:
-                raise UnseenError(
-                    f"{target} exists and differs from the archive's. Move it away, or add --force."
-                )
             target.parent.mkdir(exist_ok=True)
             os.replace(source, target)
             written.append(target)
-    return tuple(written)
+    return written
 
 
-def _files_of(archive: zipfile.ZipFile, part: str) -> list[zipfile.ZipInfo]:
-    """Return the files of a data set: those directly in a folder of its name."""
-    files = [(info, PurePosixPath(info.filename)) for info in archive.infolist() if not info.is_dir()]
-    found = [info for info, path in files if path.parent.name == part and "__MACOSX" not in path.parts]
-    if not found:
-        raise UnseenError(f"{archive.filename} holds no folder {part}.")
-    return found
+def _fetch(url: str, file: Path, quiet: bool) -> None:
+    """Download a file; what has arrived is kept, and only the rest is asked for."""
+    requests = import_extra("requests", "download", "Downloading data")
+    import urllib3
+
+    part, tag = file.with_name(f"{file.name}.part"), file.with_name(f"{file.name}.etag")
+    for attempt in range(ATTEMPTS):
+        try:
+            _fetch_rest(requests, url, part, tag, quiet)
+            break
+        except requests.HTTPError as error:
+            raise UnseenError(f"{url} returned {one_line(error)}.") from error
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            if attempt == ATTEMPTS - 1 or isinstance(error, ValueError):  # such as a URL without http:
+                raise UnseenError(_advice(url, part, error)) from error
+    os.replace(part, file)
+    tag.unlink(missing_ok=True)
 
 
-# ---- a broken connection ---------------------------------------------------------------------------
-
-
-def _first_cause(error: Exception) -> str:
-    """Return what the system said: requests and urllib3 wrap it several times."""
-    while isinstance(error.__context__, Exception):
-        error = error.__context__
-    return getattr(error, "strerror", None) or one_line(error)
-
-
-class _Broken(Exception):
-    """A server that cannot be reached, or a connection that breaks again and again."""
-
-
-class _Resuming:
-    """A downloader for pooch that keeps what has arrived, and asks only for the rest."""
-
-    def __init__(self, file: Path, quiet: bool, say: Say) -> None:
-        self.part = file.with_name(f"{file.name}.part")
-        self.tag = file.with_name(f"{file.name}.etag")
-        self.quiet, self.say = quiet, say
-
-    def __call__(self, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
-        import requests
-        import urllib3
-
-        for attempt in range(ATTEMPTS):
-            try:
-                self._download(requests, url)
-                break
-            except requests.HTTPError as error:
-                raise _Broken(f"{url} returned {one_line(error)}.") from error
-            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-                if attempt == ATTEMPTS - 1 or isinstance(error, ValueError):  # such as a URL without http:
-                    raise _Broken(self._advice(url, error)) from error
-        os.replace(self.part, output_file)
-        self.tag.unlink(missing_ok=True)
-
-    def _advice(self, url: str, error: Exception) -> str:
-        arrived = self.part.stat().st_size if self.part.exists() else 0
-        if not arrived:
-            return f"{url} cannot be reached: {_first_cause(error)}. Check the network, or give --mirror URL."
-        return (
-            f"The connection to {url} broke after {arrived / 1e6:.0f} MB. Run the same command again to "
-            "continue there."
-        )
-
-    def _download(self, requests: ModuleType, url: str) -> None:
-        arrived = self.part.stat().st_size if self.part.exists() else 0
-        tag = self.tag.read_text() if self.tag.exists() else ""
-        # If-Range: the rest only if the file is still the same, else all of it
-        rest = {"Range": f"bytes={arrived}-", "If-Range": tag} if arrived and tag else {}
-        headers = {"Accept-Encoding": "identity", **rest}
-        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
-            response.raise_for_status()
-            if response.status_code != 206:
-                arrived = 0
-            length = response.headers.get("Content-Length")
-            total = None if length is None else arrived + int(length)
-            self._announce(url, arrived, total)
-            with atomic_path(self.tag) as tag_file:
-                tag_file.write_text(
-                    response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-                )
-            self._write(lambda: response.raw.read1(2**20), arrived, total)
-        if total is not None and self.part.stat().st_size != total:
-            raise requests.ConnectionError(f"{self.part.stat().st_size} of {total} bytes arrived")
-
-    def _announce(self, url: str, arrived: int, total: int | None) -> None:
-        size = "of unknown size" if total is None else f"{total / 1e6:.1f} MB"
-        there = f", {arrived / 1e6:.1f} MB are here already" if arrived else ""
-        self.say(f"downloading {url}: {size}{there}")
-        _check_space(self.part.parent, (total or 0) - arrived)
-
-    def _write(self, read: Callable[[], bytes], arrived: int, total: int | None) -> None:
-        """Append what arrives, in pieces as small as they come: what is written is not asked for again."""
+def _fetch_rest(requests: ModuleType, url: str, part: Path, tag: Path, quiet: bool) -> None:
+    arrived = part.stat().st_size if part.exists() else 0
+    known = tag.read_text() if tag.exists() else ""
+    # If-Range: the rest only if the file is still the same, else all of it
+    rest = {"Range": f"bytes={arrived}-", "If-Range": known} if arrived and known else {}
+    headers = {"Accept-Encoding": "identity", **rest}
+    with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
+        response.raise_for_status()
+        if response.status_code != 206:
+            arrived = 0
+        total = arrived + int(response.headers.get("Content-Length", 0))
+        tag.write_text(response.headers.get("ETag") or response.headers.get("Last-Modified") or "")
         with (
-            open(self.part, "r+b" if arrived else "wb") as file,
-            progress(
-                ((total or 0) - arrived) // 10**6, "Downloading", unit="MB", quiet=self.quiet
-            ) as advance,
+            open(part, "ab" if arrived else "wb") as file,
+            progress((total - arrived) // _MB, f"Downloading {url}", unit="MB", quiet=quiet) as advance,
         ):
-            file.seek(arrived)
-            counted = done = 0
-            while chunk := read():
+            while chunk := response.raw.read1(2**20):  # as it comes: what is written is not asked for again
                 file.write(chunk)
-                done += len(chunk)
-                advance(done // 10**6 - counted, "")
-                counted = done // 10**6
+                advance((arrived + len(chunk)) // _MB - arrived // _MB, "")
+                arrived += len(chunk)
+    if arrived < total:
+        raise requests.ConnectionError(f"{arrived} of {total} bytes arrived")
 
 
-def _check_space(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise UnseenError(
-            f"{folder} has {free / 1e9:.1f} GB left, but {needed / 1e9:.1f} GB are needed. Free disk "
-            "space, or choose another folder."
+def _advice(url: str, part: Path, error: Exception) -> str:
+    if part.exists() and part.stat().st_size:
+        return (
+            f"The connection to {url} broke after {part.stat().st_size / _MB:.0f} MB. Run the same command "
+            "again to continue there."
         )
+    while isinstance(error.__context__, Exception):  # requests and urllib3 wrap what the system said
+        error = error.__context__
+    cause = getattr(error, "strerror", None) or one_line(error)
+    return f"{url} cannot be reached: {cause}. Check the network, or give --mirror URL."
 
 
 def _load_pooch() -> ModuleType:
