@@ -328,7 +328,7 @@ def read_data(path: Path) -> None:
     from unseen.datasets import load_dataset
     from unseen.datasets.inspection import describe
 
-    json.dumps(describe(load_dataset(path, require_features=False)).as_json())
+    json.dumps(describe(load_dataset(path, require_features=False)))
     _ = Experiment.load(str(path)).description
 
 
@@ -347,7 +347,7 @@ def read_table(path: Path) -> None:
     from unseen.datasets.inspection import describe
 
     data = load_dataset(path, label="bird", prototypes=own_folder() / "prototypes.csv")
-    json.dumps(describe(data).as_json())
+    json.dumps(describe(data))
     read_samples(path)
 
 

@@ -1,7 +1,7 @@
 """The numbers that the paper and Xian et al. printed, so that ours can stand beside them.
 
 Transcribed from the tables of the supplement, which extend those of the main text: ZSL accuracy, H with the
-three kinds of calibration, the ten-crop scores, the sizes of all splits, and the variances. (One cell differs
+three kinds of calibration, the ten-crop scores, and the sizes of all splits. (One cell differs
 between the two: Linear V->S on AwA2, ten crops, H per sample is 45.6 in the main text and 45.5 in the
 supplement, as here.) All are measured with ResNet-101 features.
 """
@@ -73,27 +73,6 @@ def splits(dataset: str, split: str) -> list[dict[str, int]]:
         for line in _read_rows("published_splits.csv")
         if (line["dataset"], line["split"]) == (dataset, split)
     ]
-
-
-def variances(dataset: str) -> tuple[float, float]:
-    """Return the printed (intra-class, inter-class) variance of a data set.
-
-    >>> variances("CUB")
-    (138.0, 231.9)
-    """
-    line = next(line for line in _read_rows("published_variances.csv") if line["dataset"] == dataset)
-    return float(line["intra_class"]), float(line["inter_class"])
-
-
-def find_variances(class_names: Iterable[str]) -> tuple[float, float] | None:
-    """Return the printed variances of the data set with these classes, or None.
-
-    >>> find_variances(["cat", "dog"]) is None
-    True
-    """
-    digest = digest_classes(class_names)
-    known = [line["dataset"] for line in _read_rows("published_classes.csv") if line["digest"] == digest]
-    return variances(known[0]) if known else None
 
 
 def recognize(

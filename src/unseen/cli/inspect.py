@@ -64,9 +64,8 @@ def command(
     codes = [name for name in ignore or () if re.fullmatch(r"U\d+", name)]
     if (data.startswith(HUB_PREFIX) or Path(data).is_file()) and _show_model(data, codes, as_json):
         return
-    from unseen.benchmark.published import find_variances
     from unseen.datasets import load_dataset
-    from unseen.datasets.inspection import Variance, describe, format_description
+    from unseen.datasets.inspection import describe, format_description
     from unseen.encoders.folder import list_image_folder
 
     described = options.read_descriptions(prototypes, text_encoder) if prototypes else None
@@ -83,10 +82,8 @@ def command(
             ignore=[name for name in ignore or () if name not in codes] or None,
             require_features=False,
         )
-    printed = find_variances(dataset.class_names)
-    variance = Variance(*printed) if printed else None
-    facts = describe(dataset, split_rule, variance, codes, _same_width(dataset))
-    click.echo(json.dumps(facts.as_json(), indent=2) if as_json else format_description(facts))
+    facts = describe(dataset, split_rule, codes, _same_width(dataset))
+    click.echo(json.dumps(facts, indent=2) if as_json else format_description(facts))
 
 
 def _same_width(dataset: ZeroShotDataset) -> list[str]:

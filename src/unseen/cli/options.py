@@ -91,10 +91,10 @@ split_dir = click.option(
 )
 split_rule = click.option(
     "--split-rule",
+    type=click.Choice(["official", "paper"]),
     default="official",
     show_default=True,
-    metavar="official|paper|FILE.csv",
-    help="Origin of the seen test set and the folds.",
+    help="Origin of the seen test set.",
 )
 taxonomy = click.option(
     "--taxonomy",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -207,6 +207,13 @@ def as_features(X: NDArray[Any]) -> FloatArray:
     if X.dtype in (np.float32, np.float64):
         return X
     return X.astype(np.float32)
+
+
+def feature_blocks(X: Any) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield the features in blocks of rows, with the place of each; what was read from disk is released."""
+    for block in row_blocks(len(X)):
+        yield block, X[block]
+        release_pages(X)
 
 
 def check_finite(X: FloatArray | Rows) -> None:

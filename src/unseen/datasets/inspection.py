@@ -2,135 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, IndexArray, class_sums, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, class_sums
 from unseen._core.checks import Check, in_lines
-from unseen._core.rows import release_pages
-from unseen.datasets.dataset import ZeroShotDataset
-from unseen.datasets.matlab import creation_date
-from unseen.datasets.splits import PARTS, SPLIT_RULES, Assignment, Fold, GZSLSplit, make_split
+from unseen.datasets.dataset import ZeroShotDataset, feature_blocks
+from unseen.datasets.splits import SPLIT_RULES, GZSLSplit, make_split
 from unseen.errors import UnseenError
 
-# sha256 -> what the file is; the proposed split has been published in two versions
-KNOWN_FILES = {
-    "4562b1f6306e21dca05071b9b070ce2b15ec659826c8cb87e5ea796b3770df21": "CUB, proposed split version 2.0",
-    "bae02e5f25ea6e55becf25793839326b5d4d58d33eb8b7a8c9013bb60ebbbd0c": "AWA2, proposed split version 2.0",
-    "359a4cab00f64fc3053845a39db3e7541f2f0c2303ce461560ca9c8900573193": "SUN, proposed split version 2.0",
-    "1fb6c3c031342e1a2bd964e1633ba01b546bac9bc027d7a69d1d01562de27611": "APY, proposed split version 2.0",
-}
-
-
-# ---- the facts -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Range:
-    """Smallest, largest and mean value."""
-
-    min: float
-    max: float
-    mean: float
-
-
-@dataclass(frozen=True)
-class Balance:
-    """Number of samples of the classes that have any: smallest, median and largest."""
-
-    min: int
-    median: float
-    max: int
-
-
-@dataclass(frozen=True)
-class Variance:
-    """Variance within classes, between samples of different classes, and of the class means."""
-
-    intra: float
-    inter: float
-    means: float | None = None  # the paper does not print it
-
-
-@dataclass(frozen=True)
-class FoldStatistics:
-    """One row of the paper's table: samples (None if unknown) and classes of every part of a fold."""
-
-    name: str
-    samples: dict[str, int | None]
-    classes: dict[str, int]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values: the parts beside the name, and their classes."""
-        return {"name": self.name, **self.samples, "classes": self.classes}
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """One file of a data set: which published version it is, and when MATLAB wrote it."""
-
-    file: str
-    sha256: str
-    known: str
-    created: str
-
-
-@dataclass(frozen=True)
-class DataDescription:
-    """Everything ``unseen inspect`` prints; None or empty if the files do not say."""
-
-    dataset: str
-    samples: int
-    features: int | None
-    classes: int
-    seen_classes: int
-    unseen_classes: int
-    attributes: int
-    attribute_names: tuple[str, ...] | None
-    attribute_range: Range | None
-    feature_range: Range | None
-    feature_type: str | None
-    nan: int | None
-    samples_per_class: Balance | None
-    split_rule: str
-    split: dict[str, int | None]
-    splits: tuple[FoldStatistics, ...]
-    variance: Variance | None
-    published_variance: Variance | None
-    files: tuple[FileFacts, ...]
-    checksum: str | None
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    checks: tuple[Check, ...]
-    missing: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values."""
-        values = asdict(self) | {"splits": [fold.as_json() for fold in self.splits]}
-        values["checks"] = [check.to_json() for check in self.checks]
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+# the columns of the paper's table of statistics
+PARTS = ("train", "seen_val", "seen_test_train", "val", "seen_test_val", "test")
+Facts = dict[str, Any]  # JSON values; None or empty if the files do not say
 
 
 def describe(
-    dataset: ZeroShotDataset,
-    rule: str = "official",
-    published_variance: Variance | None = None,
-    ignore: Iterable[str] = (),
-    notes: Iterable[str] = (),
-) -> DataDescription:
-    """Return what there is to know about a data set before training.
+    dataset: ZeroShotDataset, rule: str = "official", ignore: Iterable[str] = (), notes: Iterable[str] = ()
+) -> Facts:
+    """Return what there is to know about a data set before training, as ``unseen inspect --json`` prints it.
 
     Parameters
     ----------
     dataset : ZeroShotDataset
-    rule : {"official", "paper"} or path
-        Where the seen test set and the folds come from, see ``make_split``.
-    published_variance : Variance, optional
-        What the paper prints for this data set, to stand beside ours.
+    rule : {"official", "paper"}
+        Where the seen test set comes from, see ``make_split``.
     ignore : iterable of str
         Codes of checks to leave out.
     notes : iterable of str
@@ -140,42 +37,42 @@ def describe(
     --------
     >>> from unseen.datasets import load_dataset
     >>> letters = describe(load_dataset("letters"))
-    >>> letters.samples, letters.seen_classes, letters.unseen_classes
+    >>> letters["samples"], letters["seen_classes"], letters["unseen_classes"]
     (3276, 20, 6)
     """
     X, y, S = dataset.X, dataset.y, dataset.prototypes
-    complete = not dataset.missing
-    split, too_few = _find_split(dataset, rule) if complete else (None, [])
+    split, too_few = _find_split(dataset, rule)
     checks = dataset.checks(ignore=ignore)
-    return DataDescription(
-        dataset=dataset.name,
-        samples=dataset.n_samples,
-        features=None if X is None else X.shape[1],
-        classes=len(dataset.class_names),
-        seen_classes=int(dataset.seen.sum()),
-        unseen_classes=int(dataset.unseen.sum()),
-        attributes=S.shape[1],
-        attribute_names=dataset.attribute_names,
-        attribute_range=_range([S]),
-        feature_range=None if X is None else _range(_blocks(X)),
-        feature_type=None if X is None else str(X.dtype),
-        nan=None if X is None else 0,  # a data set with NaN cannot be made
-        samples_per_class=_balance(y),
-        split_rule=str(rule),
-        split=_split_sizes(dataset, split),
-        splits=tuple(_listed_classes(dataset) if split is None else split_statistics(split)),
-        variance=None if X is None or y is None else class_variance(X, y),
-        published_variance=published_variance,
-        files=tuple(_files(dataset)),
-        checksum=dataset.checksum if complete else None,
-        notes=(*dataset.notes, *_notes(dataset), *notes),
-        warnings=tuple(f"{c.message} {c.advice}" for c in checks if c.severity == "warning"),
-        checks=tuple(checks),
-        missing=(*dataset.missing, *_missing_classes(dataset), *too_few),
-    )
+    return {
+        "dataset": dataset.name,
+        "samples": dataset.n_samples,
+        "features": None if X is None else X.shape[1],
+        "classes": len(dataset.class_names),
+        "seen_classes": int(dataset.seen.sum()),
+        "unseen_classes": int(dataset.unseen.sum()),
+        "attributes": S.shape[1],
+        "attribute_names": None if dataset.attribute_names is None else list(dataset.attribute_names),
+        "attribute_range": _range([S]),
+        "feature_range": None if X is None else _range(rows for _, rows in feature_blocks(X)),
+        "feature_type": None if X is None else str(X.dtype),
+        "samples_per_class": None if y is None else _balance(y),
+        "split_rule": rule,
+        "split": _split_sizes(dataset, split),
+        "splits": _listed_folds(dataset) if split is None else split_statistics(split, y),
+        "variance": None if X is None or y is None else class_variance(X, y),
+        "files": [{"file": str(path), "sha256": dataset.checksums[str(path)]} for path in dataset.files],
+        "checksum": None if dataset.missing else dataset.checksum,
+        "notes": [*dataset.notes, *_candidates(dataset), *notes],
+        "warnings": [f"{check.message} {check.advice}" for check in checks if check.severity == "warning"],
+        "checks": [check.to_json() for check in checks],
+        "missing": [*dataset.missing, *_missing_classes(dataset), *too_few],
+    }
 
 
-def class_variance(X: FloatArray, y: IndexArray) -> Variance:
+# ---- numbers -------------------------------------------------------------------------------------------
+
+
+def class_variance(X: FloatArray, y: IndexArray) -> dict[str, float]:
     r"""Return the variance within classes, between samples of different classes, and of the class means.
 
     With the mean ``m_c`` of class c, the mean ``m`` of all samples, and P ordered pairs of samples of
@@ -190,112 +87,70 @@ def class_variance(X: FloatArray, y: IndexArray) -> Variance:
     ``2 inter``. ``intra + means`` is the variance of all samples.
 
     >>> class_variance(np.array([[0.0], [2.0], [10.0], [12.0]]), np.array([0, 0, 1, 1]))
-    Variance(intra=1.0, inter=51.0, means=25.0)
+    {'intra': 1.0, 'inter': 51.0, 'means': 25.0}
     """
-    blocks = [(X[block], y[block]) for block in row_blocks(len(X))]  # views
-    count = np.bincount(y)
+    N, count = len(X), np.bincount(y)
     total = np.zeros((len(count), X.shape[1]))
-    for rows, of in blocks:
-        total += class_sums(rows.astype(np.float64), of, len(count))
+    for block, rows in feature_blocks(X):
+        total += class_sums(rows.astype(np.float64), y[block], len(count))
     center = total / np.maximum(count, 1)[:, None]  # (classes, features)
     scatter = np.zeros(len(count))  # (classes,), squared distances to the class mean
-    for rows, of in blocks:
-        scatter += np.bincount(of, ((rows - center[of]) ** 2).sum(axis=1), minlength=len(count))
-    N = len(X)
+    for block, rows in feature_blocks(X):
+        squares = ((rows - center[y[block]]) ** 2).sum(axis=1)
+        scatter += np.bincount(y[block], squares, minlength=len(count))
     intra = scatter.sum() / N
     means = count @ ((center - total.sum(axis=0) / N) ** 2).sum(axis=1) / N
     # sum over all ordered pairs 2 N^2 (intra + means), over those of class c 2 n_c scatter_c
     pairs = N**2 - count @ count
     inter = (N**2 * (intra + means) - count @ scatter) / max(pairs, 1)
-    return Variance(float(intra), float(inter), float(means))
+    return {"intra": float(intra), "inter": float(inter), "means": float(means)}
 
 
-def split_statistics(split: GZSLSplit) -> list[FoldStatistics]:
-    """Return the paper's table: samples and classes of every part, one row per validation fold.
-
-    An assignment file is counted as given, although folds exclude the samples of the final seen test set.
-    """
-    assignments = split.given or [_assignment(split, fold) for fold in split.folds]
-    return [
-        FoldStatistics(
-            f"val{number}",
-            {part: int(np.count_nonzero(parts == part)) for part in PARTS},
-            {part: len(np.unique(split.y[parts == part])) for part in PARTS},
-        )
-        for number, parts in enumerate(assignments, start=1)
-    ]
+def split_statistics(split: GZSLSplit, y: IndexArray) -> list[Facts]:
+    """Return the paper's table: samples and classes of every part, one row per validation fold."""
+    rows = []
+    for number, fold in enumerate(split.folds, start=1):
+        of_train, of_val = (np.isin(y[split.test_seen], y[part]) for part in (fold.train, fold.val))
+        seen_test = split.test_seen[of_train], split.test_seen[of_val]
+        samples = (fold.train, fold.seen_val, seen_test[0], fold.val, seen_test[1], split.test_unseen)
+        counts = {part: len(index) for part, index in zip(PARTS, samples)}
+        classes = {part: len(np.unique(y[index])) for part, index in zip(PARTS, samples)}
+        rows.append({"name": f"val{number}", **counts, "classes": classes})
+    return rows
 
 
-def _assignment(split: GZSLSplit, fold: Fold) -> Assignment:
-    """Return the part of every sample in one fold."""
-    parts = np.full(len(split.y), "", dtype="U15")
-    parts[fold.train], parts[fold.seen_val], parts[fold.val] = "train", "seen_val", "val"
-    parts[split.test_unseen] = "test"
-    of_val = np.isin(split.y[split.test_seen], split.y[fold.val])
-    of_train = np.isin(split.y[split.test_seen], split.y[fold.train])
-    parts[split.test_seen[of_train]] = "seen_test_train"
-    parts[split.test_seen[of_val]] = "seen_test_val"
-    return parts
+def _listed_folds(dataset: ZeroShotDataset) -> list[Facts]:
+    """Return the rows of the table without labels: classes are known, samples only of the test part."""
+    samples = dict.fromkeys(PARTS) | {"test": _size(dataset.test_unseen)}
+    n_unseen = int(dataset.unseen.sum())
+    sizes = [(len(train), len(val)) for train, val in dataset.class_folds or ()]
+    counts = [dict(zip(PARTS, [train] * 3 + [val] * 2 + [n_unseen])) for train, val in sizes]
+    return [{"name": f"val{n}", **samples, "classes": classes} for n, classes in enumerate(counts, start=1)]
 
 
-def _blocks(X: FloatArray) -> Iterator[FloatArray]:
-    for block in row_blocks(len(X)):
-        yield X[block]
-        release_pages(X)
+def _split_sizes(dataset: ZeroShotDataset, split: GZSLSplit | None) -> dict[str, int | None]:
+    train = dataset.trainval if split is None else split.train
+    found = dataset if split is None else split
+    parts = {"train": train, "test_seen": found.test_seen, "test_unseen": found.test_unseen}
+    return {name: _size(index) for name, index in parts.items()}
 
 
-def _range(blocks: Iterable[FloatArray]) -> Range | None:
+def _size(part: IndexArray | None) -> int | None:
+    return None if part is None else len(part)
+
+
+def _range(blocks: Iterable[FloatArray]) -> dict[str, float] | None:
     parts = [(block.min(), block.max(), block.sum(dtype=float), block.size) for block in blocks if block.size]
     if not parts:
         return None
     low, high, total, size = zip(*parts)
-    return Range(float(min(low)), float(max(high)), float(sum(total)) / sum(size))
+    return {"min": float(min(low)), "max": float(max(high)), "mean": float(sum(total)) / sum(size)}
 
 
-def _balance(y: IndexArray | None) -> Balance | None:
-    if y is None:
-        return None
-    counts = np.bincount(y)
-    counts = counts[counts > 0]
-    return Balance(int(counts.min()), float(np.median(counts)), int(counts.max()))
-
-
-def _split_sizes(dataset: ZeroShotDataset, split: GZSLSplit | None) -> dict[str, int | None]:
-    parts = {
-        "train": dataset.trainval if split is None else split.train,
-        "test_seen": dataset.test_seen if split is None else split.test_seen,
-        "test_unseen": dataset.test_unseen if split is None else split.test_unseen,
-    }
-    return {name: None if index is None else len(index) for name, index in parts.items()}
-
-
-def _listed_classes(dataset: ZeroShotDataset) -> list[FoldStatistics]:
-    """Return the rows of the table without labels: classes are known, samples only of the test part."""
-    test = None if dataset.test_unseen is None else len(dataset.test_unseen)
-    rows = []
-    for number, (train, val) in enumerate(dataset.class_folds or (), start=1):
-        classes = [len(train)] * 3 + [len(val)] * 2 + [int(dataset.unseen.sum())]
-        samples: dict[str, int | None] = dict.fromkeys(PARTS)
-        samples["test"] = test
-        rows.append(FoldStatistics(f"val{number}", samples, dict(zip(PARTS, classes))))
-    return rows
-
-
-def _files(dataset: ZeroShotDataset) -> list[FileFacts]:
-    return [
-        FileFacts(
-            file=str(path),
-            sha256=dataset.checksums[str(path)],
-            known=KNOWN_FILES.get(dataset.checksums[str(path)], _unknown(path)),
-            created=creation_date(path) if path.suffix == ".mat" else "",
-        )
-        for path in dataset.files
-    ]
-
-
-def _unknown(path: Path) -> str:
-    """Return what to call a file that is not known; a user's own files have no published versions."""
-    return "unknown version" if path.suffix == ".mat" else "own file"
+def _balance(y: IndexArray) -> dict[str, float]:
+    """Return the number of samples of the classes that have any: smallest, median and largest."""
+    counts = np.unique(y, return_counts=True)[1]
+    return {"min": int(counts.min()), "median": float(np.median(counts)), "max": int(counts.max())}
 
 
 # ---- advice --------------------------------------------------------------------------------------------
@@ -303,6 +158,8 @@ def _unknown(path: Path) -> str:
 
 def _find_split(dataset: ZeroShotDataset, rule: str) -> tuple[GZSLSplit | None, list[str]]:
     """Return the split, or why there is none: with very few classes nothing can be held out."""
+    if dataset.missing and rule in SPLIT_RULES:
+        return None, []
     try:
         return make_split(dataset, rule=rule, require_test=False), []
     except UnseenError as error:
@@ -321,7 +178,7 @@ def _missing_classes(dataset: ZeroShotDataset) -> list[str]:
     ]
 
 
-def _notes(dataset: ZeroShotDataset) -> list[str]:
+def _candidates(dataset: ZeroShotDataset) -> list[str]:
     """Return what the data is good for, if its unseen classes have no samples: they are candidates."""
     n = int(dataset.unseen.sum())
     if dataset.y is None or not n or dataset.unseen[dataset.y].any():
@@ -336,78 +193,54 @@ def _notes(dataset: ZeroShotDataset) -> list[str]:
 # ---- text ----------------------------------------------------------------------------------------------
 
 
-def format_description(facts: DataDescription) -> str:
+def format_description(facts: Mapping[str, Any]) -> str:
     """Return the description as text for a terminal."""
-    sections = [
-        _facts(facts),
-        _split_table(facts),
-        _list("Files", [_file_line(file) for file in facts.files]),
-        _list("Notes", facts.notes),
-        _list("Checks (docs/checks.md)", in_lines(facts.checks)),
-        _list("Missing", facts.missing),
-    ]
-    return "\n\n".join(section for section in sections if section)
+    lists = {
+        "Files": [f"{file['file']}: sha256 {file['sha256'][:16]}..." for file in facts["files"]],
+        "Notes": facts["notes"],
+        "Checks (docs/checks.md)": in_lines([Check.from_json(check) for check in facts["checks"]]),
+        "Missing": facts["missing"],
+    }
+    listed = ["\n- ".join([title, *lines]) for title, lines in lists.items() if lines]
+    return "\n\n".join(filter(None, [_sizes(facts), _split_table(facts), *listed]))
 
 
-def _facts(facts: DataDescription) -> str:
-    per_class = facts.samples_per_class
+def _sizes(facts: Mapping[str, Any]) -> str:
+    per_class, variance = facts["samples_per_class"], facts["variance"]
     lines = {
-        "data set": facts.dataset,
-        "samples": facts.samples,
-        "classes": f"{facts.classes}: {facts.seen_classes} seen, {facts.unseen_classes} unseen",
+        "data set": facts["dataset"],
+        "samples": facts["samples"],
+        "classes": "{classes}: {seen_classes} seen, {unseen_classes} unseen".format_map(facts),
         "samples per class": "unknown"
         if per_class is None
-        else f"min {per_class.min}, median {per_class.median:.4g}, max {per_class.max}",
-        "features": _dimension(facts.features, facts.feature_range, facts.feature_type),
-        "NaN or infinite": _or_unknown(facts.nan),
-        "attributes": _dimension(facts.attributes, facts.attribute_range, None),
-        "variance": "unknown" if facts.variance is None else _variance(facts.variance),
+        else "min {min}, median {median:.4g}, max {max}".format_map(per_class),
+        "features": _dimension(facts["features"], facts["feature_range"], f" ({facts['feature_type']})"),
+        "attributes": _dimension(facts["attributes"], facts["attribute_range"]),
+        "variance": "unknown"
+        if variance is None
+        else "intra-class {intra:.4g}, inter-class {inter:.4g}, class means {means:.4g}".format_map(variance),
     }
-    if facts.published_variance:
-        lines["  in the paper"] = _variance(facts.published_variance)
     return "\n".join(f"{name:<18} {text}" for name, text in lines.items())
 
 
-def _variance(found: Variance) -> str:
-    ratio = f" (ratio {found.intra / found.inter:.2f})" if found.inter else ""
-    means = "" if found.means is None else f", class means {found.means:.4g}"
-    return f"intra-class {found.intra:.4g}, inter-class {found.inter:.4g}{ratio}{means}"
-
-
-def _or_unknown(value: int | None) -> str:
-    return "unknown" if value is None else str(value)
-
-
-def _dimension(size: int | None, values: Range | None, kind: str | None) -> str:
-    if not size:
+def _dimension(size: int | None, values: Mapping[str, float] | None, kind: str = "") -> str:
+    if not size or values is None:
         return "missing"
-    spread = (
-        "unknown" if values is None else f"min {values.min:.4g}, mean {values.mean:.4g}, max {values.max:.4g}"
-    )
-    return f"{size}{f' ({kind})' if kind else ''}, values {spread}"
+    return f"{size}{kind}, values " + "min {min:.4g}, mean {mean:.4g}, max {max:.4g}".format_map(values)
 
 
-def _split_table(facts: DataDescription) -> str:
+def _split_table(facts: Mapping[str, Any]) -> str:
     """Return the paper's table: samples / classes of every part."""
-    if not facts.splits:
+    if not facts["splits"]:
         return ""
-    sizes = ", ".join(f"{name} {_or_unknown(size)}" for name, size in facts.split.items())
-    header = ["", *PARTS]
-    rows = [[row.name, *(_cell(row, part) for part in PARTS)] for row in facts.splits]
-    widths = [max(len(line[column]) for line in [header, *rows]) for column in range(len(header))]
-    lines = ["  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in [header, *rows]]
-    return "\n".join([f"Split ({facts.split_rule}): {sizes}; samples / classes per fold", *lines])
+    sizes = ", ".join(f"{name} {_known(size)}" for name, size in facts["split"].items())
+    rows: list[Sequence[str]] = [["", *PARTS]]
+    for fold in facts["splits"]:
+        rows.append([fold["name"], *(f"{_known(fold[part])} / {fold['classes'][part]}" for part in PARTS)])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in rows]
+    return "\n".join([f"Split ({facts['split_rule']}): {sizes}; samples / classes per fold", *lines])
 
 
-def _cell(row: FoldStatistics, part: str) -> str:
-    samples = row.samples[part]
-    return f"{'?' if samples is None else samples} / {row.classes[part]}"
-
-
-def _file_line(file: FileFacts) -> str:
-    created = f", created {file.created}" if file.created else ""
-    return f"{file.file}: {file.known}{created}, sha256 {file.sha256[:16]}..."
-
-
-def _list(title: str, lines: Sequence[str]) -> str:
-    return "\n".join([title, *(f"- {line}" for line in lines)]) if lines else ""
+def _known(size: int | None) -> str:
+    return "?" if size is None else str(size)

@@ -28,13 +28,6 @@ def read_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         raise _unreadable(path, error) from error
 
 
-def creation_date(path: Path) -> str:
-    """Return the date in the header of a MATLAB file, or nothing; published versions differ in it."""
-    with open(path, "rb") as file:
-        head = file.read(116).decode("latin-1")
-    return head.partition("Created on: ")[2].partition(" HDF5")[0].strip("\0 ")
-
-
 def _is_hdf5(path: Path) -> bool:
     with open(path, "rb") as file:
         head = file.read(HDF5_OFFSET + len(HDF5_SIGNATURE))
@@ -44,7 +37,7 @@ def _is_hdf5(path: Path) -> bool:
 def _unreadable(path: Path, error: Exception) -> UnseenError:
     return UnseenError(
         f"{path} cannot be read as a MATLAB file: {one_line(error)}. Expected version 5 or 7.3; it may be "
-        "truncated or another kind of file, so download it again."
+        "truncated or another kind of file, so delete it and download it again."
     )
 
 

@@ -2,32 +2,26 @@
 
 Test classes are unseen. A share of the samples of the other classes is the *seen test set*. A fold divides
 the seen classes once more into train and validation classes, and holds out a share of the samples of the
-train classes as the *seen validation set*. Leakage is rejected.
+train classes as the *seen validation set*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
 from unseen._core.blocks import IndexArray
 from unseen._core.labels import LabelArray, distinct_labels
-from unseen._core.tables import read_csv
 from unseen.datasets._seen_test import ClassFold, draw, draw_groups, draw_test_seen, share_of
 from unseen.datasets.dataset import ZeroShotDataset
 from unseen.errors import UnseenError, did_you_mean
 
 SPLIT_RULES = ("official", "paper")
-# the columns of the paper's table of statistics, and the words of an assignment file
 FEWEST_CLASSES = 4  # seen classes that folds need: two to train on, two to validate
-PARTS = ("train", "seen_val", "seen_test_train", "val", "seen_test_val", "test")
-Assignment = NDArray[np.str_]  # (samples,), one of PARTS or nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +35,13 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class GZSLSplit:
-    """Samples for training, for the two test sets and for every validation fold; leakage is rejected.
+    """Samples for training, for the two test sets and for every validation fold.
 
     Parameters
     ----------
     train, test_seen, test_unseen : ndarray of intp
         Sample indices. Folds are made of ``train`` alone.
     folds : tuple of Fold
-    y : ndarray of intp
-        Class of every sample of the data set, to find test classes in training.
-    class_names : tuple of str
-        For error messages.
-    given : tuple of ndarray of str
-        If the split comes from an assignment file: its part of every sample, fold by fold.
 
     Examples
     --------
@@ -67,17 +55,6 @@ class GZSLSplit:
     test_seen: IndexArray
     test_unseen: IndexArray
     folds: tuple[Fold, ...]
-    y: IndexArray
-    class_names: tuple[str, ...] = ()
-    given: tuple[Assignment, ...] = ()
-
-    def __post_init__(self) -> None:
-        parts = {"train": self.train, "test_seen": self.test_seen, "test_unseen": self.test_unseen}
-        _reject_shared_samples(parts)
-        self._reject_shared_class("train", self.train, "test_unseen", self.test_unseen)
-        self._reject_shared_class("test_seen", self.test_seen, "test_unseen", self.test_unseen)
-        for number, fold in enumerate(self.folds, start=1):
-            self._check_fold(number, fold)
 
     def cv(self) -> list[tuple[IndexArray, IndexArray]]:
         """Return (train, validation) per fold as positions in ``train``, for the parameter ``cv``.
@@ -85,51 +62,9 @@ class GZSLSplit:
         The validation part holds ``seen_val`` and ``val``: a class is seen in a fold if it occurs in the
         fold's train part.
         """
-        position = np.empty(len(self.y), dtype=np.intp)
-        position[self.train] = np.arange(len(self.train))
-        return [
-            (position[fold.train], position[np.concatenate([fold.seen_val, fold.val])]) for fold in self.folds
-        ]
-
-    def _check_fold(self, number: int, fold: Fold) -> None:
-        parts = {"train": fold.train, "seen_val": fold.seen_val, "val": fold.val}
-        for part, index in parts.items():
-            if not len(index):
-                raise UnseenError(f"Fold {number} has no {part} samples. Use fewer folds or more samples.")
-        _reject_shared_samples({f"{part} of fold {number}": index for part, index in parts.items()})
-        outside = np.setdiff1d(np.concatenate(list(parts.values())), self.train)
-        if len(outside):
-            raise UnseenError(
-                f"Fold {number} uses sample {outside[0]}, which is not a training sample. "
-                "Selection must not see test samples."
-            )
-        self._reject_shared_class(f"train of fold {number}", fold.train, "its val", fold.val)
-        self._reject_untrained(number, fold)
-
-    def _reject_shared_class(self, part: str, index: IndexArray, other: str, other_index: IndexArray) -> None:
-        shared = np.intersect1d(self.y[index], self.y[other_index])
-        if len(shared):
-            raise UnseenError(
-                f"Class {self._name(shared[0])!r} is in {part} and in {other}, expected disjoint classes."
-            )
-
-    def _reject_untrained(self, number: int, fold: Fold) -> None:
-        """Reject a class in seen_val without training samples: it would count as unseen."""
-        untrained = np.setdiff1d(self.y[fold.seen_val], self.y[fold.train])
-        if len(untrained):
-            name = self._name(untrained[0])
-            raise UnseenError(f"Class {name!r} is in seen_val of fold {number} but not in its train part.")
-
-    def _name(self, index: int) -> str:
-        return self.class_names[index] if self.class_names else str(index)
-
-
-def _reject_shared_samples(parts: dict[str, IndexArray]) -> None:
-    values, counts = np.unique(np.concatenate(list(parts.values())), return_counts=True)
-    if np.any(counts > 1):
-        sample = values[counts > 1][0]
-        places = [name for name, index in parts.items() for _ in range(np.count_nonzero(index == sample))]
-        raise UnseenError(f"Sample {sample} is in {' and '.join(places)}. A sample belongs to one part.")
+        pairs = [(fold.train, np.concatenate([fold.seen_val, fold.val])) for fold in self.folds]
+        # train is sorted
+        return [(np.searchsorted(self.train, a), np.searchsorted(self.train, b)) for a, b in pairs]
 
 
 class GZSLFolds(BaseCrossValidator):  # type: ignore[misc]
@@ -228,7 +163,7 @@ def deal_classes(
 def make_split(
     dataset: ZeroShotDataset,
     *,
-    rule: str | PathLike[str] = "official",
+    rule: str = "official",
     n_folds: int = 3,
     seen_share: float = 0.2,
     random_state: int = 0,
@@ -239,10 +174,9 @@ def make_split(
     Parameters
     ----------
     dataset : ZeroShotDataset
-    rule : {"official", "paper"} or path
+    rule : {"official", "paper"}
         ``official`` uses the data set's own seen test set if it has one; ``paper`` draws
-        ``floor(seen_share * n)`` samples. A CSV file assigns every sample: its first column names the
-        sample, and every further column with words of ``PARTS`` is a fold.
+        ``floor(seen_share * n)`` samples.
     n_folds : int
         Number of folds to draw if the data set has none of its own.
     seen_share : float
@@ -259,15 +193,13 @@ def make_split(
     >>> len(split.train), len(split.test_seen), len(split.test_unseen)
     (1002, 250, 545)
     """
-    if dataset.y is None or dataset.X is None:
-        raise UnseenError(dataset.missing[0])
+    pool, y = seen_samples(dataset), dataset.y
+    if rule not in SPLIT_RULES:
+        near = did_you_mean(rule, SPLIT_RULES)
+        raise UnseenError(f"{rule!r} is not a split rule, expected official or paper.{near}")
     if require_test:
         _check_testable(dataset)
-    if rule not in SPLIT_RULES:
-        return _given_split(dataset, Path(rule))
     rng = np.random.default_rng(random_state)
-    pool = seen_samples(dataset)
-    y = dataset.y
     class_folds = dataset.class_folds or deal_classes(np.unique(y[pool]), n_folds, rng)
     test_seen = dataset.test_seen
     if rule == "official" and test_seen is None and dataset.groups is not None:
@@ -277,17 +209,13 @@ def make_split(
         test_seen = draw_test_seen(pool, y, class_folds, seen_share, rng)
     train = np.setdiff1d(pool, test_seen)
     groups = None if dataset.groups is None else dataset.groups[train]
-    folds = GZSLFolds(seen_val=seen_share, class_folds=class_folds, random_state=random_state).folds(
-        y[train], groups
-    )
-    return GZSLSplit(
-        train=train,
-        test_seen=np.sort(test_seen),
-        test_unseen=_unseen_samples(dataset),
-        folds=tuple(Fold(train[fold.train], train[fold.seen_val], train[fold.val]) for fold in folds),
-        y=y,
-        class_names=dataset.class_names,
-    )
+    splitter = GZSLFolds(seen_val=seen_share, class_folds=class_folds, random_state=random_state)
+    folds = [Fold(train[f.train], train[f.seen_val], train[f.val]) for f in splitter.folds(y[train], groups)]
+    for number, fold in enumerate(folds, start=1):
+        for part, index in vars(fold).items():
+            if not len(index):
+                raise UnseenError(f"Fold {number} has no {part} samples. Use fewer folds or more samples.")
+    return GZSLSplit(train, np.sort(test_seen), _unseen_samples(dataset), tuple(folds))
 
 
 def _check_testable(dataset: ZeroShotDataset) -> None:
@@ -325,69 +253,3 @@ def _unseen_samples(dataset: ZeroShotDataset) -> IndexArray:
     if dataset.test_unseen is not None:
         return np.sort(dataset.test_unseen)
     return np.flatnonzero(dataset.unseen[dataset.y])
-
-
-# ---- a given assignment ------------------------------------------------------------------------------
-
-
-def _given_split(dataset: ZeroShotDataset, path: Path) -> GZSLSplit:
-    """Return the split of an assignment file.
-
-    The seen test samples of its first fold are the seen test set. They are excluded from the other folds
-    too, if the file may use them for training.
-    """
-    given = read_assignments(path, dataset)
-    test_seen = np.flatnonzero(np.char.startswith(given[0], "seen_test"))
-    pool = np.flatnonzero((given[0] != "test") & (given[0] != ""))
-    return GZSLSplit(
-        train=np.setdiff1d(pool, test_seen),
-        test_seen=test_seen,
-        test_unseen=np.flatnonzero(given[0] == "test"),
-        folds=tuple(_given_fold(parts, test_seen) for parts in given),
-        y=dataset.y,
-        class_names=dataset.class_names,
-        given=given,
-    )
-
-
-def _given_fold(parts: Assignment, test_seen: IndexArray) -> Fold:
-    train, seen_val, val = (
-        np.setdiff1d(np.flatnonzero(parts == part), test_seen) for part in ("train", "seen_val", "val")
-    )
-    return Fold(train, seen_val, val)
-
-
-def read_assignments(path: Path, dataset: ZeroShotDataset) -> tuple[Assignment, ...]:
-    """Return the columns that test the unseen classes of this data set, in the order of its samples."""
-    if not path.is_file():
-        near = did_you_mean(str(path), SPLIT_RULES)
-        raise UnseenError(f"{path} is not a split rule: expected official, paper or a CSV file.{near}")
-    table = read_csv(path)
-    names, *assignments = table.columns
-    rows = _row_of_sample(path, table.text(names).tolist(), dataset)
-    columns = {name: table.text(name)[rows] for name in assignments}
-    folds = {name: parts for name, parts in columns.items() if np.isin(parts, [*PARTS, ""]).all()}
-    unseen = np.flatnonzero(dataset.unseen)
-    fitting = [c for c in folds.values() if np.array_equal(np.unique(dataset.y[c == "test"]), unseen)]
-    if not fitting:
-        raise UnseenError(
-            f"{path} has no column that tests the {len(unseen)} unseen classes of {dataset.name}; its "
-            f"assignments are: {', '.join(folds) or 'none'}. Expected words among {', '.join(PARTS)}."
-        )
-    return tuple(fitting)
-
-
-def _row_of_sample(path: Path, names: list[str], dataset: ZeroShotDataset) -> IndexArray:
-    """Return the row of every sample: by name if the data set has sample names, else in order."""
-    if dataset.sample_names is None:
-        if len(names) != len(dataset.y):
-            raise UnseenError(
-                f"{path} has {len(names)} rows but {dataset.name} has {len(dataset.y)} samples, and it has "
-                "no sample names to match them by."
-            )
-        return np.arange(len(names))
-    row = {name: number for number, name in enumerate(names)}
-    missing = [name for name in dataset.sample_names if name not in row]
-    if missing:
-        raise UnseenError(f"{path} does not assign sample {str(missing[0])!r} ({len(missing)} missing).")
-    return np.array([row[name] for name in dataset.sample_names], dtype=np.intp)
