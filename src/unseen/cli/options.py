@@ -236,7 +236,7 @@ def method(default: str) -> Option:
         show_default=True,
         metavar="NAME",
         callback=lambda ctx, parameter, name: method_name(name),
-        help=f"auto (the best of the fast ones), {', '.join(METHODS)}; or module:Class for your own.",
+        help=f"auto (LDA, or cosine if it is better), {', '.join(METHODS)}; or module:Class for your own.",
     )
 
 

@@ -12,20 +12,17 @@ from unseen._core.blocks import BLOCK
 from unseen._core.checks import warn_about
 from unseen._core.prototypes import Prototypes
 from unseen._core.rows import choose_rows, read_rows
-from unseen._core.workspace import Workspace
 from unseen.base import ZeroShotClassifier
 from unseen.card import Card
 from unseen.datasets import ZeroShotDataset
 from unseen.datasets.splits import GZSLFolds, training_samples
 from unseen.errors import UnseenError
-from unseen.methods import METHODS, describe_method, make_method, method_name
+from unseen.methods import describe_method, make_method, method_name
 from unseen.selection.auto import Contest
 from unseen.selection.rehearsal import as_samples
 from unseen.selection.search import GZSLClassifierCV
 
 AUTO = "auto"
-PREFERRED = ("cosine", "lda-anchored", "lda")  # in this order; other methods follow
-FAST = 40  # methods that cost more than this in the registry are not tried by default
 
 
 def train(
@@ -48,8 +45,8 @@ def train(
     ----------
     data : ZeroShotDataset
     method : {"auto"}, name of a method, or ``module:Class``
-        ``"auto"`` takes LDA, unless another fast method has a higher H on every fold. If features and
-        descriptions have the same width, it starts with cosine or anchored LDA, by their mean H.
+        ``"auto"`` is LDA. If features and descriptions have the same width, it compares cosine, anchored LDA
+        and LDA: the better of the first two by their mean H, unless LDA has a higher H on every fold.
     normalize : {"auto", "l2", "sqrt", "standard", "none"}
         How features are scaled, see ``LDA``. ``"auto"`` scales samples to unit length, unless square roots
         (if no feature is negative) or standardized features have a higher H on every fold.
@@ -75,25 +72,15 @@ def train(
     X, y = choose_rows(data.X, samples), S.index[data.y[samples]]
     groups = None if data.groups is None else data.groups[samples]
     folds = list(class_folds(data, random_state).split(X, y, groups))
-    candidates = method_candidates(data, method, normalize)
-    # methods see the same folds; a single one would keep sums and rows that nobody else uses
-    contest = Contest(as_samples(X, y, groups, workspace=Workspace() if len(candidates) > 1 else None))
+    contest = Contest(as_samples(X, y, groups))
 
     def search(candidate: Candidate) -> GZSLClassifierCV:
         estimator = candidate.make(S, random_state)
         return GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
 
-    def enter(candidate: Candidate) -> None:
+    for candidate in method_candidates(data, method, normalize):
         shared_space = describe_method(candidate.method).shared_space
         contest.enter(str(candidate), search(candidate), unanimous=not shared_space)
-
-    # how the preferred method scales features best, then whether another method is better with that
-    first, *others = candidates
-    enter(first)
-    for scaling in other_scalings(first.method, X) if normalize == AUTO else ():
-        enter(Candidate(first.method, scaling))
-    for candidate in others:
-        enter(candidate.scaled_like(contest.leader.name))
     method = contest.leader.name.split()[0]
     if same_width(data) and "cosine" not in contest.compared:
         contest.compare("cosine", search(Candidate("cosine")))
@@ -150,26 +137,22 @@ class Candidate:
     def __str__(self) -> str:
         return self.method if self.normalize is None else f"{self.method} {self.normalize}"
 
-    def scaled_like(self, other: str) -> Candidate:
-        """Return the method with the scaling of another candidate, unless it compares directions."""
-        if self.normalize is not None or describe_method(self.method).shared_space:
-            return self
-        return Candidate(self.method, other.partition(" ")[2] or None)
-
     def make(self, prototypes: Prototypes, seed: int) -> Any:
         """Return the unfitted method."""
         return make_method(self.method, prototypes, seed, self.normalize)
 
 
 def method_candidates(data: ZeroShotDataset, method: str, normalize: str) -> list[Candidate]:
-    """Return the methods to compare in order of preference: one, or the fast ones that fit the data."""
-    scaling = None if normalize == AUTO else normalize
+    """Return what to compare, in order of preference: methods, each with the scalings that it may need."""
     if method != AUTO:
-        return [Candidate(method_name(method), scaling)]
-    both = same_width(data)
-    fast = [name for name, row in METHODS.items() if row.cost <= FAST and (both or not row.shared_space)]
-    order = sorted(fast, key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED))
-    return [Candidate(name, scaling) for name in order]
+        names = [method_name(method)]
+    else:
+        names = ["cosine", "lda-anchored", "lda"] if same_width(data) else ["lda"]
+    return [
+        Candidate(name, scaling)
+        for name in names
+        for scaling in (scalings(name, data.X) if normalize == AUTO else [normalize])
+    ]
 
 
 def same_width(data: ZeroShotDataset) -> bool:
@@ -177,12 +160,12 @@ def same_width(data: ZeroShotDataset) -> bool:
     return bool(data.X.shape[1] == data.prototypes.shape[1])
 
 
-def other_scalings(method: str, X: Any) -> list[str]:
-    """Return the ways to scale features that are worth a comparison with unit length."""
+def scalings(method: str, X: Any) -> list[str | None]:
+    """Return the ways to scale features that are worth a comparison: the method's own, then others."""
     if describe_method(method).shared_space:  # compares directions of samples and prototypes
-        return []
+        return [None]
     some = read_rows(X, slice(0, BLOCK))
-    return ["sqrt", "standard"] if np.min(some) >= 0 else ["standard"]
+    return [None, "sqrt", "standard"] if np.min(some) >= 0 else [None, "standard"]
 
 
 def class_folds(data: ZeroShotDataset, random_state: int = 0) -> GZSLFolds:
