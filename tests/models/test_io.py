@@ -121,7 +121,7 @@ def test_a_pipeline_is_refused_with_what_to_do_instead(tmp_path, data):
     seen = data.seen[data.y]
     pipeline = make_pipeline(StandardScaler(), LinearSV(data.prototypes))
     model = GZSLClassifierCV(pipeline, {"linearsv__alpha": [0.1]}).fit(data.X[seen], data.y[seen])
-    with pytest.raises(UnseenError, match=r'not a Pipeline.*normalize="standard".*export'):
+    with pytest.raises(UnseenError, match=r'not a Pipeline.*normalize="standard" instead'):
         save_model(model, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.files import atomic_path, write_npz
@@ -27,9 +23,7 @@ class LinearLayer:
     """The classifier of a fitted model: ``scores = scaled(X) @ coef.T + intercept``, gamma included.
 
     ``normalize`` says how samples are scaled first: ``"l2"`` to unit length, ``"sqrt"`` to unit length after
-    ``sign(x) sqrt(|x|)`` of every feature, ``None`` not at all. The scalers of a pipeline come before that:
-    ``X * scale + offset``. With ``None`` they are folded into the classifier, as standardized features are:
-    it takes raw features.
+    ``sign(x) sqrt(|x|)`` of every feature, ``None`` not at all: standardizing is folded into the classifier.
     """
 
     coef: FloatArray  # (classes, features)
@@ -37,70 +31,21 @@ class LinearLayer:
     classes: LabelArray  # (classes,)
     seen: BoolArray  # (classes,)
     normalize: str | None
-    scale: FloatArray | None = None  # (features,)
-    offset: FloatArray | None = None  # (features,)
-    temperature: float = 1.0  # probabilities are softmax(scores / temperature)
+    temperature: float  # probabilities are softmax(scores / temperature)
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Return the layer of a fitted method, of a GZSLClassifierCV, or of a pipeline with one of them."""
-        outer, selection = _unwrap(model)
-        inner, estimator = _unwrap(getattr(selection, "estimator_", selection))
-        if isinstance(estimator, ZeroShotClassifier) and hasattr(estimator, "classes_"):
-            estimator.solve()
-        if not hasattr(estimator, "coef_"):
+        """Return the layer of a fitted method or of a fitted GZSLClassifierCV."""
+        estimator = getattr(model, "estimator_", model)
+        if not isinstance(estimator, ZeroShotClassifier) or not hasattr(estimator, "classes_"):
             raise UnseenError(
-                f"{type(estimator).__name__} is not a fitted linear model. Only those can be exported."
+                f"{type(estimator).__name__} is not a fitted method of unseen. Only those can be exported: "
+                'give the method normalize="standard" instead of a scaler.'
             )
-        seen = np.asarray(selection.seen_)
-        coef, intercept = estimator.coef_, estimator.intercept_ - getattr(selection, "gamma_", 0.0) * seen
+        estimator.solve()
         normalize = estimator.normalize if has_unit_rows(estimator.normalize) else None
-        scale, offset = _scaling([*outer, *inner], coef.shape[1])
-        if normalize is None and scale is not None:
-            # (x a + b) . c + d = x . (a c) + b . c + d
-            coef, intercept, scale, offset = coef * scale, intercept + coef @ offset, None, None
-        classes = np.asarray(selection.classes_)
-        temperature = getattr(selection, "temperature_", 1.0)
-        return cls(coef, intercept, classes, seen, normalize, scale, offset, temperature)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of an ``.npz``; scale and offset only if a pipeline has some."""
-        found = {"coef": self.coef, "intercept": self.intercept, "classes": self.classes, "seen": self.seen}
-        found |= {"normalize": np.array(self.normalize or ""), "temperature": np.array(self.temperature)}
-        found["format"] = np.array(LAYER_FORMAT)
-        if self.scale is not None and self.offset is not None:
-            found |= {"scale": self.scale, "offset": self.offset}
-        return found
-
-
-def _unwrap(model: Any) -> tuple[list[Any], Any]:
-    """Return the transformers of a pipeline, and its last step; of anything else none, and itself."""
-    transformers: list[Any] = []
-    while hasattr(model, "steps"):
-        transformers += [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
-        model = model.steps[-1][1]
-    return transformers, model
-
-
-def _scaling(transformers: list[Any], n_features: int) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return a and b of the transformation ``x a + b`` that scalers make together; None without any."""
-    if not transformers:
-        return None, None
-    width = getattr(transformers[0], "n_features_in_", n_features)
-    probes = np.vstack([np.zeros(width), np.ones(width), np.linspace(-3, 2, width)])
-    rows = probes
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        for transformer in transformers:
-            rows = np.asarray(transformer.transform(rows), dtype=np.float64)
-    offset, scale = rows[0], rows[1] - rows[0]
-    if rows.shape != probes.shape or not np.allclose(rows[2], probes[2] * scale + offset, rtol=1e-6):
-        names = ", ".join(type(transformer).__name__ for transformer in transformers)
-        raise UnseenError(
-            f"The pipeline transforms features with {names}. Only steps that scale and shift single "
-            "features, as StandardScaler does, can be exported."
-        )
-    return scale, offset
+        temperature = getattr(model, "temperature_", 1.0)
+        return cls(model.coef_, model.intercept_, model.classes_, model.seen_, normalize, temperature)
 
 
 class ImageNetwork(Protocol):
@@ -127,14 +72,12 @@ def export(
     Parameters
     ----------
     model : fitted method or fitted GZSLClassifierCV
-        Or a pipeline that ends in one of them, or a GZSLClassifierCV of such a pipeline.
     path : path
     format : {"onnx", "npz"}
         ``onnx``: input ``features`` (batch, features), outputs ``scores`` (batch, classes) and ``label``
         (batch,), the position in the class names, which are in the metadata under ``classes`` as JSON.
         ``npz``: arrays ``coef``, ``intercept``, ``classes``, ``seen``, ``temperature`` and ``normalize``
-        ("l2", "sqrt" or "", see ``LinearLayer``); for some pipelines also ``scale`` and ``offset``, to be
-        applied first.
+        ("l2", "sqrt" or "", see ``LinearLayer``).
     backbone : Backbone, optional
         The image network that computes the features. One ONNX file then holds both: input ``pixels``, as
         the network takes them, and the same outputs.
@@ -144,6 +87,7 @@ def export(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from unseen import LinearSV
     >>> model = LinearSV([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])
     >>> path = Path(tempfile.mkdtemp()) / "layer.npz"
@@ -159,7 +103,7 @@ def export(
     elif backbone is not None or softmax:
         raise UnseenError("A backbone or a softmax can only be exported with format='onnx'.")
     else:
-        write_npz(path, **layer.arrays())
+        write_npz(path, **{**vars(layer), "normalize": layer.normalize or "", "format": LAYER_FORMAT})
 
 
 def _write_onnx(layer: LinearLayer, path: Path, backbone: ImageNetwork | None, softmax: bool) -> None:

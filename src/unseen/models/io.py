@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from unseen import __version__
-from unseen._core.blocks import FloatArray
 from unseen._core.files import atomic_path
 from unseen._core.hub import HUB_PREFIX
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
-from unseen.card import Card, format_card
+from unseen.card import format_card
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
 from unseen.metrics import BINS, Reliability
@@ -34,7 +33,7 @@ VERSION = 2  # of the format; files of version 1, from before the first release,
 Model = ZeroShotClassifier | GZSLClassifierCV
 Tensors = dict[str, NDArray[Any]]
 State = dict[str, Any]  # JSON values
-CURVE = ("breakpoints", "unseen_curve", "seen_curve", "h_curve")
+T = TypeVar("T", Rejection, Reliability)
 CHOSEN = ("gamma_", "temperature_", "best_params_", "best_params_zsl_", "best_score_")
 KINDS = ("seen", "unseen")
 TRIAL = ("y", "seen", "right", "flips")
@@ -58,9 +57,7 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
     >>> load_model(path).predict([[1.0, 1.0]]) == model.predict([[1.0, 1.0]])
     array([ True])
     """
-    state, tensors = (
-        _selection_state(model) if isinstance(model, GZSLClassifierCV) else _state(model, "model")
-    )
+    state, tensors = _selection_state(model) if isinstance(model, GZSLClassifierCV) else _state(model)
     text = json.dumps(state)
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     header = {"format": FORMAT, "version": str(VERSION), "written_by": f"unseen {__version__}"}
@@ -88,11 +85,17 @@ def load_model(path: str | PathLike[str], *, method: type[ZeroShotClassifier] | 
         from unseen.models.hub import fetch_model
 
         path = fetch_model(str(path))
-    state, tensors = _read(Path(path))
-    with _complete(path):
-        if "selection" in state:
-            return _restore_selection(state, tensors, method)
-        return _restore(state["model"], tensors, "model", method)
+    text, tensors = _read(Path(path))
+    try:
+        state = json.loads(text)
+        estimator = _restore(state["model"], tensors, method)
+        return _restore_selection(estimator, state, tensors) if "selection" in state else estimator
+    except (UnseenError, MemoryError):
+        raise
+    except Exception as error:  # in whatever way its parts do not fit together
+        raise UnseenError(
+            f"{str(path)!r} is not a complete model ({type(error).__name__}: {one_line(error)})."
+        ) from error
 
 
 def facts_of(model: Model) -> dict[str, Any]:
@@ -114,8 +117,8 @@ def is_model(path: str | PathLike[str]) -> bool:
 # ---- the file ----------------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> tuple[State, Tensors]:
-    """Return the state and the arrays of a model file after checking that it is one and not damaged."""
+def _read(path: Path) -> tuple[str, Tensors]:
+    """Return the JSON and the arrays of a model file after checking that it is one and not damaged."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -132,21 +135,7 @@ def _read(path: Path) -> tuple[State, Tensors]:
     text = header.get("model", "")
     if header.get("sha256") != _checksum(text, tensors):
         raise UnseenError(f"{str(path)!r} is damaged: its checksum does not match. Write the model again.")
-    with _complete(path):
-        return dict(json.loads(text)), tensors
-
-
-@contextmanager
-def _complete(path: str | PathLike[str]) -> Iterator[None]:
-    """Report a file that is not a complete model, in whatever way its parts do not fit together."""
-    try:
-        yield
-    except (UnseenError, MemoryError):
-        raise
-    except Exception as error:
-        raise UnseenError(
-            f"{str(path)!r} is not a complete model ({type(error).__name__}: {one_line(error)})."
-        ) from error
+    return text, tensors
 
 
 def _check_header(header: Mapping[str, str], path: Path) -> None:
@@ -173,41 +162,33 @@ def _checksum(text: str, tensors: Tensors) -> str:
 # ---- a fitted method -----------------------------------------------------------------------------------
 
 
-def _state(estimator: ZeroShotClassifier, key: str) -> tuple[State, Tensors]:
-    """Return the description of a fitted method as JSON values, and its arrays under ``key/name``."""
+def _state(estimator: ZeroShotClassifier) -> tuple[State, Tensors]:
+    """Return a fitted method as JSON values, and its arrays."""
     if not isinstance(estimator, ZeroShotClassifier):
         raise UnseenError(
             f"A model file holds a method of unseen, not a {type(estimator).__name__}. Give the method "
-            'normalize="standard" instead of a scaler, or write the classifier with '
-            "unseen.models.export.export."
+            'normalize="standard" instead of a scaler.'
         )
-    check_is_fitted(estimator)
-    kind = type(estimator)
-    place = f"{kind.__module__}:{kind.__qualname__}"
+    estimator.solve()
+    place = f"{type(estimator).__module__}:{type(estimator).__qualname__}"
     names = {method.place: name for name, method in METHODS.items() if not method.params}
     params = estimator.get_params(deep=False)
     params.pop("prototypes", None)
-    tensors, fitted = {}, {}
-    estimator.solve()
-    for name, value in vars(estimator).items():
-        # The moments are several times as large as the model, and only partial_fit needs them.
-        if not _is_fitted_name(name) or name == "moments_":
-            continue
-        if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-            tensors[f"{key}/{name}"] = value
-        else:
-            fitted[name] = _plain(value, name)
-    state = {"method": names.get(place, place), "params": _plain(params, "parameters"), "fitted": fitted}
-    return {key: state}, tensors
+    # The moments are several times as large as the model, and only partial_fit needs them.
+    fitted = {n: v for n, v in vars(estimator).items() if _is_fitted_name(n) and n != "moments_"}
+    arrays = {n: v for n, v in fitted.items() if isinstance(v, np.ndarray) and v.dtype.kind in "fiub"}
+    state = {
+        "method": names.get(place, place),
+        "params": _plain(params, "parameters"),
+        "fitted": {name: _plain(value, name) for name, value in fitted.items() if name not in arrays},
+    }
+    return {"model": state}, {f"model/{name}": array for name, array in arrays.items()}
 
 
-def _restore(
-    state: State, tensors: Tensors, key: str, method: type[ZeroShotClassifier] | None
-) -> ZeroShotClassifier:
-    kind = method or _find_class(state["method"])
-    estimator = kind(**state["params"])
+def _restore(state: State, tensors: Tensors, method: type[ZeroShotClassifier] | None) -> ZeroShotClassifier:
+    estimator = (method or _find_class(state["method"]))(**state["params"])
     fitted = {n: np.array(v) if isinstance(v, list) else v for n, v in state["fitted"].items()}
-    fitted |= {n.removeprefix(f"{key}/"): v for n, v in tensors.items() if n.startswith(f"{key}/")}
+    fitted |= {n.removeprefix("model/"): v for n, v in tensors.items() if n.startswith("model/")}
     for name, value in fitted.items():
         if not _is_fitted_name(name):
             raise ValueError(f"{name} is not a fitted attribute")
@@ -259,6 +240,8 @@ def _plain(value: Any, name: str) -> Any:
     """Return a value as JSON types."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, f"{name}[{key!r}]") for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -272,38 +255,27 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def _selection_state(model: GZSLClassifierCV) -> tuple[State, Tensors]:
+    """Return a selection as JSON values and arrays; the scores of held-out samples stay behind."""
     check_is_fitted(model, "gamma_")
-    state, tensors = _state(model.estimator_, "model")
-    chosen = {name: _plain(getattr(model, name), name) for name in CHOSEN}
-    chosen |= {"gamma": model.gamma, "weights": model.weights}
+    state, tensors = _state(model.estimator_)
+    for name, value in vars(model.curve_).items():
+        if isinstance(value, np.ndarray):
+            tensors[f"curve/{name}"] = value
+    chosen = {name: getattr(model, name) for name in (*CHOSEN, "gamma", "weights", "cv_results_")}
     chosen |= {"ausuc": model.curve_.ausuc, "resolution": model.curve_.resolution}
-    chosen["cv_results_"] = _plain(model.cv_results_, "cv_results_")
-    held_out, trials = _held_out_state(model.held_out_)
-    curve = {f"curve/{name}": getattr(model.curve_, name) for name in CURVE}
-    return {**state, "selection": chosen, "held_out": held_out}, tensors | curve | trials
+    held_out = vars(model.held_out_) | {"rehearsals": len(model.held_out_.rehearsals)}
+    trials = {f"rehearsal{number}": trial for number, trial in enumerate(model.held_out_.rehearsals)}
+    crossed = held_out.pop("cross_fitted")
+    trials |= {"cross_fitted": crossed} if crossed is not None else {}
+    tensors |= {f"{key}/{name}": getattr(trial, name) for key, trial in trials.items() for name in TRIAL}
+    return state | {
+        "selection": _plain(chosen, "selection"),
+        "held_out": _plain(held_out, "held_out"),
+    }, tensors
 
 
-def _held_out_state(held_out: HeldOut) -> tuple[State, Tensors]:
-    """Return what held-out samples have shown, without their scores."""
-    state = {name: getattr(held_out, name) for name in ("rule", "retention", "ratio")}
-    state["facts"] = _plain(held_out.facts, "facts")
-    state["rehearsals"] = len(held_out.rehearsals)
-    state["reliability"] = {
-        kind: _plain(vars(found), "reliability") for kind, found in held_out.reliability.items()
-    }
-    state["sets"] = _plain(held_out.sets, "sets")
-    if held_out.rejection is not None:
-        state["rejection"] = _plain(vars(held_out.rejection), "rejection")
-    trials = {f"rehearsal{number}": trial for number, trial in enumerate(held_out.rehearsals)}
-    trials |= {"cross_fitted": held_out.cross_fitted} if held_out.cross_fitted is not None else {}
-    return state, {f"{key}/{name}": getattr(trial, name) for key, trial in trials.items() for name in TRIAL}
-
-
-def _restore_selection(
-    state: State, tensors: Tensors, method: type[ZeroShotClassifier] | None
-) -> GZSLClassifierCV:
+def _restore_selection(estimator: ZeroShotClassifier, state: State, tensors: Tensors) -> GZSLClassifierCV:
     chosen = state["selection"]
-    estimator = _restore(state["model"], tensors, "model", method)
     model = GZSLClassifierCV(clone(estimator), gamma=chosen["gamma"], weights=chosen["weights"])
     model.estimator_, model.zsl_, model.seen_ = estimator, None, estimator.seen_
     for name in CHOSEN:
@@ -311,62 +283,51 @@ def _restore_selection(
     model.held_out_ = _restore_held_out(state["held_out"], tensors)
     results = chosen["cv_results_"].items()
     model.cv_results_ = {name: value if name == "params" else np.array(value) for name, value in results}
-    curve = {name: tensors[f"curve/{name}"] for name in CURVE}
+    curve = {n.removeprefix("curve/"): v for n, v in tensors.items() if n.startswith("curve/")}
     model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"], resolution=chosen["resolution"])
-    _check_card(model.card())
+    card = model.card()  # numbers that cannot be shown are rejected here, not in the middle of something
+    json.dumps(card.to_json(), allow_nan=False)
+    format_card(card)
     return model
 
 
-def _check_card(card: Card) -> None:
-    """Reject a model whose numbers cannot be shown, before a command fails in the middle of something."""
-    json.dumps(card.to_json(), allow_nan=False)
-    format_card(card)
-
-
 def _restore_held_out(state: State, tensors: Tensors) -> HeldOut:
-    rehearsals = [_restore_trial(tensors, f"rehearsal{number}") for number in range(state["rehearsals"])]
     crossed = _restore_trial(tensors, "cross_fitted") if "cross_fitted/y" in tensors else None
-    numbers = {name: state[name] for name in ("retention", "ratio")}
-    rejection = _restore_rejection(state.get("rejection"))
+    rejection = state.get("rejection")
     return HeldOut(
         state["rule"],
-        rehearsals,
+        [_restore_trial(tensors, f"rehearsal{number}") for number in range(state["rehearsals"])],
         crossed,
-        **numbers,
-        rejection=rejection,
-        reliability={kind: _restore_reliability(**state["reliability"][kind]) for kind in KINDS},
-        sets={kind: _restore_thresholds(state["sets"][kind]) for kind in KINDS},
-        facts=dict(state["facts"]),
+        state["retention"],
+        state["ratio"],
+        rejection and _restore_numbers(Rejection, rejection, len(RATES)),
+        {kind: _restore_numbers(Reliability, state["reliability"][kind], BINS) for kind in KINDS},
+        {kind: _restore_array(state["sets"][kind], len(RATES)) for kind in KINDS},
+        dict(state["facts"]),
     )
 
 
 def _restore_trial(tensors: Tensors, key: str) -> Trial:
     y, seen, right, flips = (tensors[f"{key}/{name}"] for name in TRIAL)
-    if not (
-        y.shape == right.shape == flips.shape and y.max(initial=-1) < len(seen) and y.min(initial=0) >= 0
-    ):
+    fits = y.shape == right.shape == flips.shape
+    if not (fits and y.max(initial=-1) < len(seen) and y.min(initial=0) >= 0):
         raise ValueError("the held-out samples are not complete")
     return Trial(y, seen, right, flips)
 
 
-def _restore_reliability(samples: Any, confidence: Any, accuracy: Any) -> Reliability:
-    found = Reliability(np.array(samples, dtype=np.intp), *np.array([confidence, accuracy], dtype=np.float64))
-    if not found.samples.shape == found.confidence.shape == (BINS,):
-        raise ValueError("the reliability is not complete")
-    return found
+def _restore_numbers(kind: type[T], state: State, length: int) -> T:
+    """Return a dataclass of numbers and of arrays of one length."""
+    values: State = {
+        field.name: float(state[field.name])
+        if field.type == "float"
+        else _restore_array(state[field.name], length)
+        for field in fields(kind)
+    }
+    return kind(**values)
 
 
-def _restore_rejection(chosen: State | None) -> Rejection | None:
-    """Return the thresholds for unknown classes."""
-    if chosen is None:
-        return None
-    return Rejection(
-        float(chosen["auroc"]), *(_restore_thresholds(chosen[name]) for name in ("shares", "thresholds"))
-    )
-
-
-def _restore_thresholds(values: Any) -> FloatArray:
-    found = np.array(values, dtype=np.float64)
-    if found.shape != RATES.shape:
-        raise ValueError("the thresholds are not complete")
+def _restore_array(values: list[float], length: int) -> Any:
+    found = np.array(values)
+    if found.shape != (length,) or found.dtype.kind not in "if":
+        raise ValueError("the held-out figures are not complete")
     return found
