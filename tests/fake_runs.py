@@ -34,7 +34,6 @@ def result(
         "params_gzsl": {"alpha": 0.1},
         "gamma_zsl": 0.3,
         "gamma": 0.2,
-        "n_iter": None,
         "validation": {
             "params": [{"alpha": 0.1}, {"alpha": 1.0}],
             "zsl": [40.0, 50.0],
@@ -67,7 +66,6 @@ def result(
             "none": [90.0, 60.0, 10.0],
             "calibrated": [80.0, 55.0, 20.0],
         },
-        "confusion": {"seen": {"seen": 6, "unseen": 2}, "unseen": {"seen": 3, "unseen": 1}},
         "reliability": {
             "temperature": 0.5,
             "before": {"seen": bins([8, 0, 0], 0.45), "unseen": bins([4, 0, 0], 0.2)},

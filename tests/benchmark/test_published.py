@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unseen.benchmark.published import PublishedExperiment, recognize, scores, splits
+from unseen.benchmark.published import recognize, scores, splits
 from unseen.datasets import load_dataset
 from unseen.methods import METHODS
 
@@ -23,8 +23,8 @@ AVERAGES = {
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_averages_over_the_methods_are_those_the_paper_prints(dataset):
-    ours = scores(PublishedExperiment(dataset, "proposed"))
-    xian = scores(PublishedExperiment(dataset, "proposed"), "xian")
+    ours = scores(dataset, "proposed")
+    xian = scores(dataset, "proposed", source="xian")
     columns = [[xian.get((m, "none", "per-class")) for m in PAPER]]
     columns += [[ours[m, s, "per-class"] for m in PAPER] for s in STEPS]
     printed = [xian["average", "none", "per-class"], *(ours["average", s, "per-class"] for s in STEPS)]
@@ -37,15 +37,13 @@ def test_averages_over_the_methods_are_those_the_paper_prints(dataset):
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_every_cell_of_the_tables_is_there(dataset):
     cells = {"zsl", *STEPS}
-    assert {(m, s, "per-class") for m in PAPER for s in cells} <= scores(
-        PublishedExperiment(dataset, "proposed")
-    ).keys()
-    assert {m for m, s, _ in scores(PublishedExperiment(dataset, "standard"))} == set(PAPER)
-    ten = scores(PublishedExperiment(dataset, "proposed", 10))
+    assert {(m, s, "per-class") for m in PAPER for s in cells} <= scores(dataset, "proposed").keys()
+    assert {m for m, s, _ in scores(dataset, "standard")} == set(PAPER)
+    ten = scores(dataset, "proposed", 10)
     assert len(ten) == 8 * 5
     assert all(0 < ten[m, "ausuc", "per-sample"].mean < 1 for m in PAPER)
     for split in ("standard", "proposed"):
-        xian = scores(PublishedExperiment(dataset, split), "xian")
+        xian = scores(dataset, split, source="xian")
         assert {m for m, s, _ in xian if s == "zsl"} == set(PAPER) - {"linear-vs", "linear-sv"}
         assert all(score.std is None for score in xian.values())
 
@@ -71,8 +69,9 @@ def test_a_data_set_is_recognized_by_its_classes_and_sizes(real_data, dataset, s
     names = load_dataset(folder, features="none", require_features=False).class_names
     fold = splits(dataset, split)[0]
     sizes = {key: fold[key] for key in ("total", "test", "val_classes")}
-    assert recognize(names, **sizes) == PublishedExperiment(dataset, split, 1)
-    assert recognize(reversed(names), **sizes, crops=10) == PublishedExperiment(dataset, split, 10)
+    place = {"dataset": dataset, "split": split, "crops": 1}
+    assert recognize(names, **sizes) == place
+    assert recognize(reversed(names), **sizes, crops=10) == place | {"crops": 10}
     assert recognize([name.upper() for name in names], **sizes) is not None
     assert recognize(names[1:], **sizes) is None
     assert recognize(["another", *names[1:]], **sizes) is None

@@ -10,8 +10,8 @@ import pytest
 
 from problems import small_experiment
 from unseen.benchmark.experiment import Experiment
+from unseen.benchmark.protocol import ScoredModel, evaluate_run, make_run
 from unseen.benchmark.protocol import TestSamples as Samples
-from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.store import Store
 from unseen.methods import find_method
 from unseen.report import write_report
@@ -74,8 +74,8 @@ def curve(experiment):
     data, train = experiment.dataset, experiment.split.train
     model = GZSLClassifierCV(find_method("eszsl")(data.prototypes), cv=experiment.split.cv())
     samples = Samples(experiment)
-    maxima = samples.maxima(model.fit(data.X[train], data.y[train]).estimator_)
-    return samples.curves(maxima)["per-class"], maxima.flips, samples.is_seen
+    scored = ScoredModel(model.fit(data.X[train], data.y[train]).estimator_, model.gamma_, samples)
+    return scored.curves["per-class"], scored.maxima.flips, samples.is_seen
 
 
 def choose(page, name):

@@ -12,8 +12,8 @@ import numpy as np
 
 from unseen._core.blocks import IndexArray
 from unseen._core.prototypes import Prototypes
-from unseen.benchmark.published import PublishedExperiment, recognize
-from unseen.benchmark.results import Asked, Description, SplitPart
+from unseen.benchmark.published import recognize
+from unseen.benchmark.results import Asked, Description, PublishedPlace, SplitPart
 from unseen.benchmark.store import fingerprint
 from unseen.datasets import EMBEDDED, ZeroShotDataset, load_dataset
 from unseen.datasets.features import describe_encoder, read_encoder_card
@@ -138,7 +138,7 @@ class Experiment:
         return fingerprint(parts | {"normalize": self.normalize})
 
     @cached_property
-    def published(self) -> PublishedExperiment | None:
+    def published(self) -> PublishedPlace | None:
         """The paper's experiment that this one repeats, or None."""
         if not self.split.folds:
             return None
@@ -178,14 +178,14 @@ class Experiment:
                 {part: [int(n.sum()), int((n > 0).sum())] for part, n in fold.items()} for fold in counts
             ],
             "class_counts": [{part: n.tolist() for part, n in fold.items()} for fold in counts],
-            "published": self.published.place if self.published else None,
+            "published": self.published,
         }
 
     def _name(self) -> str:
         words = [self.dataset.name]
         if self.published:
             features = self.asked["features"] or FEATURES_AS_GIVEN
-            words = [self.published.dataset, f"{self.published.split} split", features]
+            words = [self.published["dataset"], f"{self.published['split']} split", features]
         elif self.asked["split_dir"]:
             words.append(f"split {Path(self.asked['split_dir']).parent.name}")
         if self.asked["split_rule"] != "official":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unseen._core.csv_files import csv_text
-from unseen.benchmark.tables import AVERAGE, Cell, Column, PaperTable
+from unseen.benchmark.tables import AVERAGE, Column, PaperTable
 from unseen.methods import describe_method
 
 if TYPE_CHECKING:
@@ -49,23 +49,21 @@ def _rich(table: PaperTable) -> RichTable:
 
     drawn = RichTable(box=Box(_RULES), padding=(0, 1, 0, 0))
     drawn.add_column("method", no_wrap=True)
-    for column, header in zip(table.columns, _headers(table.columns, "\n")):
-        drawn.add_column(header.replace("calibrated+", "cal.+"), justify="right", no_wrap=True)
-        if column.source != "here":  # the quantity stands above its first column only
-            drawn.columns[-1].header = f"\n{column.source.split()[0]}"
-            drawn.columns[-1].style = "dim"
+    compared = any(column.source != "here" for column in table.columns)
+    for column in table.columns:
+        ours = column.source == "here"
+        header = column.quantity.replace("calibrated+", "cal.+") if ours else ""
+        header += f"\n{column.source.split()[0]}" if compared else ""
+        drawn.add_column(header, justify="right", no_wrap=True, style=None if ours else "dim")
     for group in table.groups():
         drawn.add_section()
-        for name, cells in group:
-            narrow = [(column, _narrow(column, cell)) for column, cell in cells]
-            texts = [_cell_text(column, cell, "[bold not dim]{}[/]", "±") for column, cell in narrow]
+        for name in group:
+            texts = [
+                _cell_text(column, name, "[bold not dim]{}[/]", "±", std=column.source == "here")
+                for column in table.columns
+            ]
             drawn.add_row(describe_method(name).title, *texts, style="bold" if name == AVERAGE else None)
     return drawn
-
-
-def _narrow(column: Column, cell: Cell | None) -> Cell | None:
-    """Leave out the standard deviations of published numbers: a terminal is narrow."""
-    return cell if cell is None or column.source == "here" else replace(cell, std=None)
 
 
 def to_markdown(tables: Iterable[PaperTable]) -> str:
@@ -74,57 +72,38 @@ def to_markdown(tables: Iterable[PaperTable]) -> str:
 
 
 def _markdown(table: PaperTable) -> str:
-    headers = ["method", *_headers(table.columns, ", ")]
-    lines = [
-        f"**{table.title}**",
-        "",
-        _markdown_line(headers),
-        _markdown_line(["---", *["---:"] * len(table.columns)]),
-    ]
-    for name, cells in table.rows():
-        texts = [_cell_text(column, cell, "**{}**", " ± ") for column, cell in cells]
-        lines.append(_markdown_line([describe_method(name).title, *texts]))
-    return "\n".join([*lines, "", "; ".join([*table.notes, table.provenance])]) + "\n"
-
-
-def _markdown_line(texts: Iterable[str]) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+    compared = any(column.source != "here" for column in table.columns)
+    lines = [["method", *(f"{c.quantity}, {c.source}" if compared else c.quantity for c in table.columns)]]
+    lines.append(["---", *["---:"] * len(table.columns)])
+    for name in itertools.chain(*table.groups()):
+        texts = [_cell_text(column, name, "**{}**", " ± ") for column in table.columns]
+        lines.append([describe_method(name).title, *texts])
+    rows = ["| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in lines]
+    return "\n".join([f"**{table.title}**", "", *rows, "", "; ".join([*table.notes, table.provenance]), ""])
 
 
 def to_csv(tables: Iterable[PaperTable]) -> str:
     """Return all tables as one tidy CSV: a line per number, with full precision."""
-    header = ["table", "method", "quantity", "source", "mean", "std", "at_chance", "provenance"]
-    rows = (
-        [table.title, name, column.quantity, column.source, cell.mean, cell.std]
-        + ["yes" if cell.at_chance else "", _origin(table, column)]
-        for table in tables
-        for name, cells in table.rows()
-        for column, cell in cells
-        if cell
-    )
-    return csv_text([header, *rows])
+    rows: list[list[object]] = [
+        ["table", "method", "quantity", "source", "mean", "std", "at_chance", "provenance"]
+    ]
+    for table in tables:
+        for name, column in itertools.product(itertools.chain(*table.groups()), table.columns):
+            if cell := column.cell(name):
+                # published numbers carry the name of their source
+                origin = table.provenance if column.source == "here" else ""
+                mark = "yes" if cell.at_chance else ""
+                numbers = [cell.mean, cell.std, mark, origin]
+                rows.append([table.title, name, column.quantity, column.source, *numbers])
+    return csv_text(rows)
 
 
-def _origin(table: PaperTable, column: Column) -> str:
-    """Return what our own numbers rest on; published ones carry the name of their source."""
-    return table.provenance if column.source == "here" else ""
+WRITERS: dict[str, Callable[[Iterable[PaperTable]], str]] = {"markdown": to_markdown, "csv": to_csv}
 
 
-WRITERS: dict[str, Callable[[Iterable[PaperTable]], str]] = {
-    "markdown": to_markdown,
-    "csv": to_csv,
-}
-
-
-def _headers(columns: Sequence[Column], between: str) -> list[str]:
-    """Return a header per column; without published numbers, "here" is left out."""
-    if all(column.source == "here" for column in columns):
-        return [column.quantity for column in columns]
-    return [f"{column.quantity}{between}{column.source}" for column in columns]
-
-
-def _cell_text(column: Column, cell: Cell | None, bold: str, between: str) -> str:
+def _cell_text(column: Column, name: str, bold: str, between: str, std: bool = True) -> str:
+    cell = column.cell(name)
     if cell is None:
         return ""
-    text = cell.text(column.decimals, column.signed, between)
+    text = (cell if std else replace(cell, std=None)).text(column.decimals, column.signed, between)
     return bold.format(text) if cell.best else text

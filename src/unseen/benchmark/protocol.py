@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypedDict, cast
+from typing import cast
 
 import numpy as np
 
@@ -19,17 +19,15 @@ from unseen.base import ZeroShotClassifier
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.results import (
     JSON,
-    STEPS,
     AttributeErrors,
     ClassTable,
     EvaluatedRun,
     Kind,
     Letter,
+    Measured,
     ModelCurve,
     PlainParams,
     Regret,
-    Score,
-    Step,
     StoredBins,
     StoredCurve,
     StoredReliability,
@@ -39,15 +37,14 @@ from unseen.benchmark.store import Run, fingerprint
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
-from unseen.metrics import Averaging, frequent_mistakes, harmonic_mean, reliability
+from unseen.metrics import AVERAGINGS, Averaging, frequent_mistakes, harmonic_mean, reliability
 from unseen.selection.confidence import below_best, confidence
 from unseen.selection.rehearsal import FEWEST, ScoresClasses, as_samples, score_maxima
-from unseen.selection.search import Calibrated, GZSLClassifierCV
+from unseen.selection.search import GZSLClassifierCV
 
 NO_CALIBRATION = 0.0
 NO_TEMPERATURE = 1.0
 SURE = 2**22  # scores that become probabilities, for reliability; with many classes some samples are enough
-Curves = Mapping[Averaging, SeenUnseenCurve]
 
 
 def make_run(experiment: Experiment, method: str, seed: int) -> Run:
@@ -88,9 +85,6 @@ def evaluate_run(
         "grid": _plain_grid(model),
         "params_zsl": _plain_params(search.best_params_zsl_),
         "params_gzsl": _plain_params(search.best_params_),
-        "gamma_zsl": float(_zsl(search).gamma),
-        "gamma": float(search.gamma_),
-        "n_iter": _as_json(getattr(search.estimator_, "n_iter_", None)),
         "validation": _validation(search),
         **measured,
         "attribute_error": errors,
@@ -101,34 +95,6 @@ def evaluate_run(
             "cpu": round(time.process_time() - cpu, 3),
         },
     }
-
-
-class TestSamples:
-    """The test samples of an experiment; a model is scored on them in blocks, four numbers per sample."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        self.data = experiment.dataset
-        self.index = np.concatenate([experiment.split.test_seen, experiment.split.test_unseen])
-        self.y = self.data.y[self.index]  # (samples,)
-        self.seen = ~self.data.unseen  # (classes,)
-        self.is_seen = self.seen[self.y]  # (samples,)
-
-    def maxima(self, model: ScoresClasses) -> ScoreMaxima:
-        """Return the best seen and the best unseen class of every test sample."""
-        return score_maxima(model, Rows([self.data.X], self.index), np.arange(len(self.seen)), self.seen)
-
-    def curves(self, maxima: ScoreMaxima) -> dict[Averaging, SeenUnseenCurve]:
-        """Return the seen-unseen curve for both kinds of averaging."""
-        return {
-            "per-class": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-class"),
-            "per-sample": SeenUnseenCurve.from_maxima(maxima, self.y, self.seen, "per-sample"),
-        }
-
-    def accuracy_by_class(self, predicted: IndexArray) -> list[float | None]:
-        """Return the accuracy of each class in percent, None for a class without test samples."""
-        n_classes = len(self.seen)
-        right = np.bincount(self.y[self.y == predicted], minlength=n_classes)
-        return _shares_in_percent(right, np.bincount(self.y, minlength=n_classes))
 
 
 def _fixed_parameters(model: ZeroShotClassifier) -> PlainParams:
@@ -155,75 +121,102 @@ def _validation(search: GZSLClassifierCV) -> Validation:
     }
 
 
-def _zsl(search: GZSLClassifierCV) -> Calibrated:
-    """Return the model with the ZSL parameters."""
-    assert search.zsl_ is not None  # refit_zsl=True
-    return search.zsl_
+# ---- the test ----------------------------------------------------------------------------------------
 
 
-class _Measured(TypedDict):
-    """The part of a result that comes from test samples."""
+class TestSamples:
+    """The test samples of an experiment."""
 
-    zsl: dict[Averaging, float]
-    gzsl: dict[Step, dict[Letter, dict[Averaging, float]]]
-    ausuc: dict[Averaging, float]
-    curve: StoredCurve
-    flips: dict[Kind, list[float]]
-    regret: dict[Step, Regret]
-    zsl_model: ModelCurve | None
-    by_class: dict[Score, list[float | None]]
-    classes: ClassTable
-    confusion: dict[Kind, dict[Kind, int]]
-    reliability: StoredReliability
+    def __init__(self, experiment: Experiment) -> None:
+        self.data = experiment.dataset
+        self.index = np.concatenate([experiment.split.test_seen, experiment.split.test_unseen])
+        self.y = self.data.y[self.index]  # (samples,)
+        self.seen = ~self.data.unseen  # (classes,)
+        self.is_seen = self.seen[self.y]  # (samples,)
+
+    def accuracy_by_class(self, predicted: IndexArray) -> list[float | None]:
+        """Return the accuracy of each class in percent, None for a class without test samples."""
+        n_classes = len(self.seen)
+        right = np.bincount(self.y[self.y == predicted], minlength=n_classes)
+        return _shares_in_percent(right, np.bincount(self.y, minlength=n_classes))
 
 
-def _measure(search: GZSLClassifierCV, test: TestSamples) -> _Measured:
+class ScoredModel:
+    """A model on the test samples, scored in blocks: four numbers per sample, and what follows from them."""
+
+    def __init__(self, model: ScoresClasses, gamma: float, test: TestSamples) -> None:
+        self.gamma, self.test = float(gamma), test
+        X, labels = Rows([test.data.X], test.index), np.arange(len(test.seen))
+        self.maxima: ScoreMaxima = score_maxima(model, X, labels, test.seen)
+        self.curves: dict[Averaging, SeenUnseenCurve] = {
+            averaging: SeenUnseenCurve.from_maxima(self.maxima, test.y, test.seen, averaging)
+            for averaging in AVERAGINGS
+        }
+
+    def point(self, gamma: float) -> dict[Letter, dict[Averaging, float]]:
+        """Return H, U and S at one gamma, for both kinds of averaging."""
+        at = {averaging: curve.at(gamma) for averaging, curve in self.curves.items()}
+        return {
+            "H": {averaging: point.h for averaging, point in at.items()},
+            "U": {averaging: point.unseen for averaging, point in at.items()},
+            "S": {averaging: point.seen for averaging, point in at.items()},
+        }
+
+    def regret(self) -> Regret:
+        """Return the best gamma on test, its H, and how much H the gamma chosen on validation loses."""
+        curve = self.curves["per-class"]
+        return {"gamma": float(curve.gamma), "H": curve.h, "loss": curve.h - curve.at(self.gamma).h}
+
+    def accuracy_by_class(self, gamma: float) -> list[float | None]:
+        """Return the accuracy of each class at one gamma."""
+        return self.test.accuracy_by_class(self.maxima.predict(gamma))
+
+    def document(self) -> ModelCurve:
+        """Return the curve as the store keeps it."""
+        curve, flips = self.curves["per-class"], np.nan_to_num(self.maxima.flips)
+        finite = np.isfinite(curve.breakpoints)
+        inside = np.append(finite, True)
+        kinds: dict[Kind, BoolArray] = {"seen": self.test.is_seen, "unseen": ~self.test.is_seen}
+        return {
+            "curve": {
+                "gamma": [_shortened(gamma) for gamma in curve.breakpoints[finite]],
+                "unseen": _rounded(curve.unseen_curve[inside]),
+                "seen": _rounded(curve.seen_curve[inside]),
+            },
+            "flips": {kind: [_shortened(d) for d in np.sort(flips[of])] for kind, of in kinds.items()},
+            "ausuc": curve.ausuc,
+        }
+
+
+def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
     """Score the two retrained models on the test samples; here, and only here, test data is used."""
-    zsl = _zsl(search)
-    maxima_zsl = test.maxima(zsl.estimator)
-    same = search.estimator_ is zsl.estimator
-    maxima = maxima_zsl if same else test.maxima(search.estimator_)
-    curves_zsl, curves = test.curves(maxima_zsl), test.curves(maxima)
-    points: dict[Step, tuple[Curves, float]] = {
-        "none": (curves_zsl, NO_CALIBRATION),
-        "calibrated": (curves_zsl, float(zsl.gamma)),
-        "calibrated+lambda": (curves, float(search.gamma_)),
-    }
-    predicted = maxima.predict(float(search.gamma_))
-    by_class: dict[Score, list[float | None]] = {
-        "zsl": test.accuracy_by_class(np.where(test.is_seen, -1, maxima_zsl.argmax_unseen)),
-        "none": test.accuracy_by_class(maxima_zsl.predict(NO_CALIBRATION)),
-        "calibrated": test.accuracy_by_class(maxima_zsl.predict(float(zsl.gamma))),
-    }
+    assert search.zsl_ is not None  # refit_zsl=True
+    zsl = ScoredModel(*search.zsl_, test)
+    same = search.estimator_ is search.zsl_.estimator
+    model = zsl if same else ScoredModel(search.estimator_, search.gamma_, test)
+    document = model.document()
     return {
-        "zsl": {averaging: curve.unseen_alone for averaging, curve in curves_zsl.items()},
-        "gzsl": {name: operating_point(*point) for name, point in points.items()},
-        "ausuc": {averaging: curve.ausuc for averaging, curve in curves.items()},
-        "curve": _stored(curves["per-class"]),
-        "flips": _flips(maxima, test.is_seen),
-        "regret": {name: regret(*points[name]) for name in STEPS[1:]},
-        "zsl_model": None if same else _model_curve(curves_zsl["per-class"], maxima_zsl, test),
-        "by_class": by_class,
-        "classes": class_table(test.y, predicted, len(test.seen)),
-        "confusion": seen_confusion(test.is_seen, test.seen[predicted]),
+        "gamma_zsl": zsl.gamma,
+        "gamma": model.gamma,
+        "zsl": {averaging: curve.unseen_alone for averaging, curve in zsl.curves.items()},
+        "gzsl": {
+            "none": zsl.point(NO_CALIBRATION),
+            "calibrated": zsl.point(zsl.gamma),
+            "calibrated+lambda": model.point(model.gamma),
+        },
+        "ausuc": {averaging: curve.ausuc for averaging, curve in model.curves.items()},
+        "curve": document["curve"],
+        "flips": document["flips"],
+        "regret": {"calibrated": zsl.regret(), "calibrated+lambda": model.regret()},
+        "zsl_model": None if same else zsl.document(),
+        "by_class": {
+            "zsl": test.accuracy_by_class(np.where(test.is_seen, -1, zsl.maxima.argmax_unseen)),
+            "none": zsl.accuracy_by_class(NO_CALIBRATION),
+            "calibrated": zsl.accuracy_by_class(zsl.gamma),
+        },
+        "classes": class_table(test.y, model.maxima.predict(model.gamma), len(test.seen)),
         "reliability": measure_reliability(search, test),
     }
-
-
-def operating_point(curves: Curves, gamma: float) -> dict[Letter, dict[Averaging, float]]:
-    """Return H, U and S at one gamma, for both kinds of averaging."""
-    at = {averaging: curve.at(gamma) for averaging, curve in curves.items()}
-    return {
-        "H": {averaging: h for averaging, (_, _, h) in at.items()},
-        "U": {averaging: unseen for averaging, (unseen, _, _) in at.items()},
-        "S": {averaging: seen for averaging, (_, seen, _) in at.items()},
-    }
-
-
-def regret(curves: Curves, gamma: float) -> Regret:
-    """Return the best gamma on test, its H, and how much H the gamma chosen on validation loses."""
-    curve = curves["per-class"]
-    return {"gamma": float(curve.gamma), "H": curve.h, "loss": curve.h - curve.at(gamma)[2]}
 
 
 def class_table(y: IndexArray, predicted: IndexArray, n_classes: int) -> ClassTable:
@@ -245,16 +238,6 @@ def class_table(y: IndexArray, predicted: IndexArray, n_classes: int) -> ClassTa
     }
 
 
-def seen_confusion(is_seen: BoolArray, predicted_seen: BoolArray) -> dict[Kind, dict[Kind, int]]:
-    """Return how many seen and unseen samples were predicted as seen and as unseen classes."""
-
-    def count(true: bool) -> dict[Kind, int]:
-        predicted = predicted_seen[is_seen == true]
-        return {"seen": int(np.sum(predicted)), "unseen": int(np.sum(~predicted))}
-
-    return {"seen": count(True), "unseen": count(False)}
-
-
 def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredReliability:
     """Return how sure and how right the calibrated model is, before and after its temperature."""
     n_classes = len(test.seen)
@@ -266,25 +249,22 @@ def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredRe
         right[block] = scores.argmax(axis=1) == test.y[drawn[block]]
         before[block] = confidence(below_best(scores), NO_TEMPERATURE)
         after[block] = confidence(below_best(scores), search.temperature_)
-    is_seen = test.is_seen[drawn]
+    kinds: dict[Kind, BoolArray] = {"seen": test.is_seen[drawn], "unseen": ~test.is_seen[drawn]}
     return {
         "temperature": _shortened(search.temperature_),
-        "before": _bins(before, right, is_seen),
-        "after": _bins(after, right, is_seen),
+        "before": {kind: _bins(before[of], right[of]) for kind, of in kinds.items()},
+        "after": {kind: _bins(after[of], right[of]) for kind, of in kinds.items()},
     }
 
 
-def _bins(sure: FloatArray, right: BoolArray, is_seen: BoolArray) -> dict[Kind, StoredBins]:
-    def bins(chosen: BoolArray) -> StoredBins:
-        found = reliability(sure[chosen], right[chosen])
-        return {
-            "samples": found.samples.tolist(),
-            "confidence": _rounded(found.confidence),
-            "accuracy": _rounded(found.accuracy),
-            "ece": round(found.ece, 4),
-        }
-
-    return {"seen": bins(is_seen), "unseen": bins(~is_seen)}
+def _bins(sure: FloatArray, right: BoolArray) -> StoredBins:
+    found = reliability(sure, right)
+    return {
+        "samples": found.samples.tolist(),
+        "confidence": _rounded(found.confidence),
+        "accuracy": _rounded(found.accuracy),
+        "ece": round(found.ece, 4),
+    }
 
 
 def attribute_error(experiment: Experiment, model: LinearVS) -> AttributeErrors:
@@ -313,27 +293,6 @@ def restore_curve(curve: StoredCurve, ausuc: float) -> SeenUnseenCurve:
     """Return a stored curve as an object, ready for ``unseen.plotting.SeenUnseenDisplay``."""
     gamma, unseen, seen = np.array(curve["gamma"]), np.array(curve["unseen"]), np.array(curve["seen"])
     return SeenUnseenCurve(gamma, unseen, seen, harmonic_mean(unseen, seen), ausuc)
-
-
-def _stored(curve: SeenUnseenCurve) -> StoredCurve:
-    finite = np.isfinite(curve.breakpoints)
-    inside = np.append(finite, True)
-    return {
-        "gamma": [_shortened(gamma) for gamma in curve.breakpoints[finite]],
-        "unseen": _rounded(curve.unseen_curve[inside]),
-        "seen": _rounded(curve.seen_curve[inside]),
-    }
-
-
-def _model_curve(curve: SeenUnseenCurve, maxima: ScoreMaxima, test: TestSamples) -> ModelCurve:
-    return {"curve": _stored(curve), "flips": _flips(maxima, test.is_seen), "ausuc": curve.ausuc}
-
-
-def _flips(maxima: ScoreMaxima, is_seen: BoolArray) -> dict[Kind, list[float]]:
-    def rising(chosen: BoolArray) -> list[float]:
-        return [_shortened(gamma) for gamma in np.nan_to_num(np.sort(maxima.flips[chosen]))]
-
-    return {"seen": rising(is_seen), "unseen": rising(~is_seen)}
 
 
 def _shares_in_percent(part: IndexArray, whole: IndexArray) -> list[float | None]:

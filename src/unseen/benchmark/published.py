@@ -12,7 +12,6 @@ import csv
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -30,35 +29,22 @@ class PublishedScore(NamedTuple):
     std: float | None
 
 
-@dataclass(frozen=True)
-class PublishedExperiment:
-    """What identifies one column of the paper: data set, split (standard or proposed), crops (1 or 10)."""
-
-    dataset: str
-    split: str
-    crops: int = 1
-
-    @property
-    def place(self) -> PublishedPlace:
-        """The same as a plain document."""
-        return {"dataset": self.dataset, "split": self.split, "crops": self.crops}
-
-
-def scores(experiment: PublishedExperiment, source: str = "paper") -> dict[ScoreKey, PublishedScore]:
+def scores(dataset: str, split: str, crops: int = 1, source: str = "paper") -> dict[ScoreKey, PublishedScore]:
     """Return what a source printed: (method, score, averaging) -> Score, with ``average`` as a method too.
 
-    ``score`` is ``zsl``, ``none``, ``calibrated``, ``calibrated+lambda`` (H) or ``ausuc``.
+    ``score`` is ``zsl``, ``none``, ``calibrated``, ``calibrated+lambda`` (H) or ``ausuc``; ``split`` is
+    ``standard`` or ``proposed``; ``crops`` is 1 or 10.
 
-    >>> scores(PublishedExperiment("CUB", "proposed"))["sync", "calibrated+lambda", "per-class"]
+    >>> scores("CUB", "proposed")["sync", "calibrated+lambda", "per-class"]
     PublishedScore(mean=47.6, std=0.2)
     """
+    wanted = (dataset, split, str(crops), source)
     return {
         (line["method"], line["score"], line["averaging"]): PublishedScore(
             float(line["mean"]), float(line["std"]) if line["std"] else None
         )
         for line in _read_rows("published_scores.csv")
-        if (line["dataset"], line["split"], line["source"]) == (experiment.dataset, experiment.split, source)
-        and int(line["crops"]) == experiment.crops
+        if (line["dataset"], line["split"], line["crops"], line["source"]) == wanted
     }
 
 
@@ -77,7 +63,7 @@ def splits(dataset: str, split: str) -> list[dict[str, int]]:
 
 def recognize(
     class_names: Iterable[str], *, total: int, test: int, val_classes: int, crops: int = 1
-) -> PublishedExperiment | None:
+) -> PublishedPlace | None:
     """Return the paper's experiment with these classes and these sizes of the split, or None.
 
     A data set is recognized by its content: the names of its classes, the number of samples, the number of
@@ -91,7 +77,7 @@ def recognize(
     sizes = {"total": total, "test": test, "val_classes": val_classes}
     for line in _read_rows("published_splits.csv"):
         if line["dataset"] in datasets and all(int(line[name]) == size for name, size in sizes.items()):
-            return PublishedExperiment(line["dataset"], line["split"], crops)
+            return {"dataset": line["dataset"], "split": line["split"], "crops": crops}
     return None
 
 

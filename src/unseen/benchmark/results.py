@@ -47,14 +47,6 @@ class Asked(TypedDict):
     ignore: list[str] | None
 
 
-class Counts(TypedDict):
-    """Number of samples for training and in the two test sets."""
-
-    train: int
-    test_seen: int
-    test_unseen: int
-
-
 class PublishedPlace(TypedDict):
     """Which column of the paper an experiment belongs beside."""
 
@@ -78,7 +70,7 @@ class Description(Asked):
     n_unseen_classes: int
     class_names: list[str]
     unseen: list[int]  # 0 or 1 per class
-    counts: Counts
+    counts: dict[Literal["train", "test_seen", "test_unseen"], int]  # of samples
     folds: list[dict[SplitPart, list[int]]]  # per fold and part [samples, classes]
     class_counts: list[dict[SplitPart, list[int]]]  # per fold and part the samples of each class (Fig. 2)
     published: PublishedPlace | None
@@ -111,14 +103,6 @@ class StoredCurve(TypedDict):
     seen: list[float]
 
 
-class Regret(TypedDict):
-    """The best gamma *on test*, its H, and what our gamma loses against it. Nothing is chosen by it."""
-
-    gamma: float
-    H: float
-    loss: float
-
-
 class ClassTable(TypedDict):
     """By class, for the model with its gamma; None for a class without test samples."""
 
@@ -137,12 +121,10 @@ class ModelCurve(TypedDict):
     ausuc: float  # per class
 
 
-class AttributeErrors(TypedDict):
-    """Mean squared error of predicted attributes on the first fold, by alpha (the paper's Fig. 3a)."""
-
-    alpha: list[float]
-    seen: list[float]
-    unseen: list[float]
+# mean squared error of predicted attributes on the first fold, by alpha (the paper's Fig. 3a)
+AttributeErrors = dict[Literal["alpha", "seen", "unseen"], list[float]]
+# the best gamma *on test*, its H, and what our gamma loses against it; nothing is chosen by it
+Regret = dict[Literal["gamma", "H", "loss"], float]
 
 
 class StoredBins(TypedDict):
@@ -162,47 +144,37 @@ class StoredReliability(TypedDict):
     after: dict[Kind, StoredBins]  # with the temperature
 
 
-class Seconds(TypedDict):
-    """Wall time of selection (folds and retraining), of the test and of both; processor time."""
+class Measured(TypedDict):
+    """What a run measures on test samples, with the gammas that it applies."""
 
-    selection: float
-    test: float
-    total: float
-    cpu: float
-
-
-class RunSummary(TypedDict):
-    """The part of a run's result that ``bench --json`` prints."""
-
-    seed: int
-    version: str  # of this package
+    gamma_zsl: float  # the calibration that goes with params_zsl
+    gamma: float  # the calibration that goes with params_gzsl
     zsl: dict[Averaging, float]  # A_U->Cu with lambda_ZSL
     gzsl: dict[Step, dict[Letter, dict[Averaging, float]]]
     ausuc: dict[Averaging, float]
-    params_zsl: PlainParams
-    params_gzsl: PlainParams
-    gamma_zsl: float  # the calibration that goes with params_zsl
-    gamma: float  # the calibration that goes with params_gzsl
-    regret: dict[Step, Regret]
-    seconds: Seconds
-
-
-class EvaluatedRun(RunSummary):
-    """Everything that one run of the protocol gives."""
-
-    method: str
-    model: PlainParams  # the method's fixed parameters
-    grid: dict[str, list[JSON]]  # the values that selection tried
-    n_iter: JSON  # epochs of the model's training, None for a closed form
-    validation: Validation
     curve: StoredCurve
     flips: dict[Kind, list[float]]  # up to which gamma each sample goes to a seen class, rising
+    regret: dict[Step, Regret]
     zsl_model: ModelCurve | None  # of the model with lambda_ZSL, None if it is the model
     by_class: dict[Score, list[float | None]]  # accuracy of each class, besides that in ``classes``
     classes: ClassTable
-    confusion: dict[Kind, dict[Kind, int]]  # samples of a kind -> predicted kind -> number
     reliability: StoredReliability
+
+
+class EvaluatedRun(Measured):
+    """Everything that one run of the protocol gives."""
+
+    method: str
+    seed: int
+    version: str  # of this package
+    model: PlainParams  # the method's fixed parameters
+    grid: dict[str, list[JSON]]  # the values that selection tried
+    params_zsl: PlainParams
+    params_gzsl: PlainParams
+    validation: Validation
     attribute_error: AttributeErrors | None  # of linear-vs only
+    # wall time of selection (folds and retraining), of the test and of both; processor time
+    seconds: dict[Literal["selection", "test", "total", "cpu"], float]
 
 
 class RunResult(EvaluatedRun):
@@ -213,6 +185,12 @@ class RunResult(EvaluatedRun):
 
 
 # ---- the summary over the seeds ----------------------------------------------------------------------
+
+# the part of a run's result that ``bench --json`` prints
+PRINTED = (
+    *("seed", "version", "zsl", "gzsl", "ausuc", "params_zsl", "params_gzsl", "gamma_zsl", "gamma"),
+    *("regret", "seconds"),
+)
 
 
 class Spread(TypedDict):
@@ -233,7 +211,7 @@ class MethodSummary(TypedDict):
     params_gzsl: PlainParams
     gamma: float  # mean over the seeds
     seconds: float  # sum over the seeds
-    runs: list[RunSummary]
+    runs: list[RunResult]  # with the entries of PRINTED alone
 
 
 class Summary(TypedDict):

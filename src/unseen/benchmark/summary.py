@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, pstdev
-from typing import cast
+from typing import Any, cast
 
-from unseen.benchmark.results import STEPS, Description, MethodSummary, RunResult, RunSummary, Spread, Summary
+from unseen.benchmark.results import PRINTED, Description, MethodSummary, RunResult, Summary
 from unseen.benchmark.store import Run, Store
 from unseen.methods import METHODS
-from unseen.metrics import AVERAGINGS, Averaging
+from unseen.metrics import AVERAGINGS
 
 
-def summarize(description: Description, results: Iterable[RunResult]) -> Summary:
-    """Return the document for one experiment from the results of its runs.
+def latest_runs(results: Iterable[RunResult]) -> dict[str, list[RunResult]]:
+    """Return the runs of each method by seed, methods in the order of the registry.
 
     If a method ran twice with the same seed (by two versions, or with two grids), the later result counts.
     """
     latest = {(run["method"], run["seed"]): run for run in results}
-    runs = sorted(latest.values(), key=lambda run: run["seed"])
-    names = sorted({run["method"] for run in runs}, key=_registry_order)
+    known = {name: place for place, name in enumerate(METHODS)}
+    by_method: dict[str, list[RunResult]] = {}
+    for name, seed in sorted(latest, key=lambda key: (known.get(key[0], len(known)), key)):
+        by_method.setdefault(name, []).append(latest[name, seed])
+    return by_method
+
+
+def summarize(description: Description, results: Iterable[RunResult]) -> Summary:
+    """Return the document for one experiment from the results of its runs."""
     described = {name: value for name, value in description.items() if name != "class_counts"}
     return {
         "dataset": description["dataset"],
         "experiment": cast(Description, described),
-        "methods": {
-            name: _summarize_method([run for run in runs if run["method"] == name]) for name in names
-        },
+        "methods": {name: _summarize_method(runs) for name, runs in latest_runs(results).items()},
     }
 
 
@@ -51,45 +56,28 @@ def summary_json(document: object) -> object:
     return {keys.get(key, key): summary_json(value) for key, value in document.items()}
 
 
-def spread(values: Sequence[float]) -> Spread:
-    """Return mean and standard deviation.
+def spread(values: Sequence[Any]) -> Any:
+    """Return mean and standard deviation of numbers; of documents, those of every entry.
 
-    >>> spread([1.0, 3.0])
-    {'mean': 2.0, 'std': 1.0}
+    >>> spread([1.0, 3.0]), spread([{"H": 1.0}, {"H": 3.0}])
+    ({'mean': 2.0, 'std': 1.0}, {'H': {'mean': 2.0, 'std': 1.0}})
     """
+    if isinstance(values[0], Mapping):
+        return {key: spread([value[key] for value in values]) for key in values[0]}
     return {"mean": fmean(values), "std": pstdev(values)}
 
 
 def _summarize_method(runs: Sequence[RunResult]) -> MethodSummary:
     first = runs[0]
+    printed = [{name: value for name, value in run.items() if name in PRINTED} for run in runs]
     return {
-        "zsl": _spreads([run["zsl"] for run in runs]),
-        "gzsl": {
-            step: {
-                letter: _spreads([run["gzsl"][step][letter] for run in runs])
-                for letter in first["gzsl"][step]
-            }
-            for step in STEPS
-        },
-        "ausuc": _spreads([run["ausuc"] for run in runs]),
+        "zsl": spread([run["zsl"] for run in runs]),
+        "gzsl": spread([run["gzsl"] for run in runs]),
+        "ausuc": spread([run["ausuc"] for run in runs]),
         "regret": {step: spread([run["regret"][step]["loss"] for run in runs]) for step in first["regret"]},
         "params_zsl": first["params_zsl"],
         "params_gzsl": first["params_gzsl"],
         "gamma": fmean(run["gamma"] for run in runs),
         "seconds": round(sum(run["seconds"]["total"] for run in runs), 3),
-        "runs": [_summarize_run(run) for run in runs],
+        "runs": cast(list[RunResult], printed),
     }
-
-
-def _spreads(values: Sequence[dict[Averaging, float]]) -> dict[Averaging, Spread]:
-    return {averaging: spread([value[averaging] for value in values]) for averaging in AVERAGINGS}
-
-
-def _summarize_run(run: RunResult) -> RunSummary:
-    kept = {name: value for name, value in run.items() if name in RunSummary.__annotations__}
-    return cast(RunSummary, kept)
-
-
-def _registry_order(name: str) -> tuple[int, str]:
-    known = list(METHODS)
-    return (known.index(name) if name in METHODS else len(known), name)

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from unseen.benchmark.published import SOURCES, PublishedExperiment, PublishedScore, ScoreKey, scores
-from unseen.benchmark.results import (
-    LETTERS,
-    STEPS,
-    Description,
-    MethodSummary,
-    PublishedPlace,
-    Score,
-    Spread,
-    Summary,
-)
+from unseen.benchmark.published import SOURCES, PublishedScore, ScoreKey, scores
+from unseen.benchmark.results import LETTERS, STEPS, Description, MethodSummary, Score, Spread, Summary
 from unseen.methods import describe_method
 from unseen.metrics import AVERAGINGS, Averaging
 
@@ -27,7 +18,6 @@ _SHORT: dict[Averaging, str] = {"per-class": "p.c.", "per-sample": "p.s."}
 _ABBREVIATIONS = "p.c. per class, p.s. per sample; AUSUC: area under the seen-unseen curve, 0 to 1"
 _NOTHING = 1e-9  # standard deviations below it are rounding errors
 
-Cells = Mapping[str, "Cell | None"]  # by method
 Published = Mapping[str, Mapping[ScoreKey, PublishedScore]]  # by source
 TableScore = Score | Literal["ausuc"]
 
@@ -52,6 +42,9 @@ class Cell:
         return f"{mean}{spread}{'†' if self.at_chance else ''}"
 
 
+Cells = Mapping[str, Cell | None]  # by method
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: the quantity, where its numbers come from, and a cell per method."""
@@ -66,18 +59,13 @@ class Column:
         """Whether its numbers are differences."""
         return self.source.startswith("diff")
 
-    @property
-    def average(self) -> Cell | None:
-        """The mean over those of the paper's methods that have a number."""
-        means = [cell.mean for name, cell in self.cells.items() if cell and describe_method(name).in_paper]
+    def cell(self, name: str) -> Cell | None:
+        """Return that of a method; or the average over those of the paper's methods that have a number."""
+        if name != AVERAGE:
+            return self.cells[name]
+        paper = [cell for method, cell in self.cells.items() if describe_method(method).in_paper]
+        means = [cell.mean for cell in paper if cell]
         return Cell(fmean(means)) if means else None
-
-
-class Row(NamedTuple):
-    """A method, or the average, and its cell in each column."""
-
-    name: str
-    cells: list[tuple[Column, Cell | None]]
 
 
 @dataclass(frozen=True)
@@ -90,27 +78,19 @@ class PaperTable:
     provenance: str  # what every number rests on: protocol, data, seeds, version
     notes: tuple[str, ...] = ()  # what its abbreviations and marks mean
 
-    def groups(self) -> list[list[Row]]:
-        """Return the rows between rules: the paper's methods, their average, then all other methods."""
-        paper = [self._row(name) for name in self.methods if describe_method(name).in_paper]
-        others = [self._row(name) for name in self.methods if not describe_method(name).in_paper]
-        average = [Row(AVERAGE, [(column, column.average) for column in self.columns])]
-        return [group for group in (paper, average if len(paper) > 1 else [], others) if group]
-
-    def rows(self) -> list[Row]:
-        """Return the rows of all groups."""
-        return [row for group in self.groups() for row in group]
-
-    def _row(self, name: str) -> Row:
-        return Row(name, [(column, column.cells[name]) for column in self.columns])
+    def groups(self) -> list[list[str]]:
+        """Return the names of rows between rules: the paper's methods, their average, then all others."""
+        paper = [name for name in self.methods if describe_method(name).in_paper]
+        others = [name for name in self.methods if name not in paper]
+        return [group for group in (paper, [AVERAGE] if len(paper) > 1 else [], others) if group]
 
 
 def paper_tables(summary: Summary) -> list[PaperTable]:
     """Return the paper's three tables for one experiment, with published columns if they exist."""
     place = summary["experiment"]["published"]
-    published = _published(place)
+    published = {source: scores(**place, source=source) for source in SOURCES} if place else {}
     ten_crops = published if place and place["crops"] == 10 else {}  # as in the paper's Table 3
-    zsl = _compare(summary, published, "accuracy", "zsl")
+    zsl = list(_compare(summary, published, "accuracy", "zsl"))
     gzsl = [column for step in STEPS for column in _compare(summary, published, step, step)]
     both = list(_both_averagings(summary, ten_crops))
     return [
@@ -124,7 +104,7 @@ def regret_table(summary: Summary) -> PaperTable:
     """Return how much H the gamma chosen on validation loses against the best one on test, and the time."""
     methods = summary["methods"]
     columns = [
-        Column(f"regret {step}", "here", {name: _our_cell(m["regret"][step]) for name, m in methods.items()})
+        Column(f"regret {step}", "here", {name: Cell(**m["regret"][step]) for name, m in methods.items()})
         for step in STEPS[1:]
     ]
     columns.append(Column("seconds", "here", {name: Cell(m["seconds"]) for name, m in methods.items()}))
@@ -133,31 +113,27 @@ def regret_table(summary: Summary) -> PaperTable:
 
 def _table(summary: Summary, title: str, columns: list[Column], *notes: str) -> PaperTable:
     if any(cell and cell.at_chance for column in columns for cell in column.cells.values()):
-        notes = (*notes, _explain_chance(summary["experiment"]))
+        zsl, gzsl = chance_levels(summary["experiment"]).values()
+        guessing = f"guessing gives {zsl.level:.1f} % among the unseen classes"
+        notes = (*notes, f"† at chance level: {guessing} and at best H = {gzsl.level:.1f} %")
     title = f"{title}, {summary['experiment']['name']}"
-    return PaperTable(title, tuple(summary["methods"]), tuple(columns), provenance(summary), notes)
+    return PaperTable(title, tuple(summary["methods"]), tuple(columns), _provenance(summary), notes)
 
 
-def provenance(summary: Summary) -> str:
-    """Return in one line what the numbers of a summary rest on: protocol, data, seeds, version."""
+def _provenance(summary: Summary) -> str:
+    """Return what the numbers rest on, and what to know before comparing them with published ones."""
     experiment = summary["experiment"]
     runs = [run for method in summary["methods"].values() for run in method["runs"]]
     seeds, versions = sorted({run["seed"] for run in runs}), sorted({run["version"] for run in runs})
-    return (
+    text = (
         f"split rule {experiment['split_rule']}, gamma {experiment['gamma']}, data {experiment['checksum']}, "
         f"split {experiment['split_checksum']}, seeds {', '.join(map(str, seeds))}, "
-        f"unseen {', '.join(versions)}{_caution(summary)}"
+        f"unseen {', '.join(versions)}"
     )
-
-
-def _caution(summary: Summary) -> str:
-    """Return what a reader must know before comparing with the published numbers."""
-    if not summary["experiment"]["published"]:
-        return ""
-    features = summary["experiment"]["features"] or "as given"
-    text = f". Published with ResNet-101 features, here: {features}"
-    if "eszsl" in summary["methods"]:
-        text += "; ESZSL with targets {0, 1} here, {-1, +1} in the paper"
+    if experiment["published"]:
+        text += f". Published with ResNet-101 features, here: {experiment['features'] or 'as given'}"
+        if "eszsl" in summary["methods"]:
+            text += "; ESZSL with targets {0, 1} here, {-1, +1} in the paper"
     return text
 
 
@@ -171,7 +147,7 @@ class Chance(NamedTuple):
     limit: float
 
 
-def chance_levels(experiment: Description) -> dict[str, Chance]:
+def chance_levels(experiment: Description) -> dict[Literal["zsl", "gzsl"], Chance]:
     """Return what guessing gives: ``zsl`` among the unseen classes, ``gzsl`` as the harmonic mean.
 
     Guessing an unseen class for a share q of all samples gives U = q / Cu and S = (1 - q) / Cs. The best q
@@ -184,26 +160,16 @@ def chance_levels(experiment: Description) -> dict[str, Chance]:
     """
     n_unseen = max(experiment["n_unseen_classes"], 1)
     n_seen = max(experiment["n_classes"] - n_unseen, 1)
-    counts = experiment["counts"]
+    unseen, seen = experiment["counts"]["test_unseen"], experiment["counts"]["test_seen"]
+
+    def guessing(p: float, n_samples: int) -> Chance:
+        luck = 2 * sqrt(p * (1 - p) / max(n_samples, 1))  # two standard errors
+        return Chance(100 * p, 100 * (p + luck))
+
     return {
-        "zsl": _guessing(1 / n_unseen, counts["test_unseen"]),
-        "gzsl": _guessing(
-            2 / (sqrt(n_unseen) + sqrt(n_seen)) ** 2, min(counts["test_unseen"], counts["test_seen"])
-        ),
+        "zsl": guessing(1 / n_unseen, unseen),
+        "gzsl": guessing(2 / (sqrt(n_unseen) + sqrt(n_seen)) ** 2, min(unseen, seen)),
     }
-
-
-def _guessing(p: float, n_samples: int) -> Chance:
-    luck = 2 * sqrt(p * (1 - p) / max(n_samples, 1))  # two standard errors
-    return Chance(100 * p, 100 * (p + luck))
-
-
-def _explain_chance(experiment: Description) -> str:
-    levels = chance_levels(experiment)
-    return (
-        f"† at chance level: guessing gives {levels['zsl'].level:.1f} % among the unseen classes and at best "
-        f"H = {levels['gzsl'].level:.1f} %"
-    )
 
 
 # ---- columns -----------------------------------------------------------------------------------------
@@ -216,36 +182,30 @@ def _both_averagings(summary: Summary, published: Published) -> Iterator[Column]
         yield from _compare(summary, published, f"ZSL {_SHORT[averaging]}", "zsl", averaging)
     for letter in LETTERS[1:]:
         behind = {name: m["gzsl"][last][letter]["per-class"] for name, m in summary["methods"].items()}
-        yield Column(f"{letter} p.c.", "here", {name: _our_cell(spread) for name, spread in behind.items()})
+        yield Column(f"{letter} p.c.", "here", {name: Cell(**spread) for name, spread in behind.items()})
     for averaging in AVERAGINGS:
         yield from _compare(summary, published, f"H {_SHORT[averaging]}", last, averaging)
     for averaging in AVERAGINGS:
         yield from _compare(summary, published, f"AUSUC {_SHORT[averaging]}", "ausuc", averaging)
 
 
-def _published(place: PublishedPlace | None) -> Published:
-    if place is None:
-        return {}
-    return {source: scores(PublishedExperiment(**place), source) for source in SOURCES}
-
-
 def _compare(
     summary: Summary, published: Published, title: str, score: TableScore, averaging: Averaging = "per-class"
-) -> list[Column]:
-    """Return our column and, for every source that printed the score, its column and the difference."""
+) -> Iterator[Column]:
+    """Yield our column and, for every source that printed the score, its column and the difference."""
     methods, decimals = summary["methods"], 3 if score == "ausuc" else 1
-    here = {name: _our_cell(_spread(method, score, averaging)) for name, method in methods.items()}
-    marked = _mark_chance(_mark_best(here), summary["experiment"], score)
-    columns = [Column(title, "here", marked, decimals)]
+    here = {name: Cell(**_spread(method, score, averaging)) for name, method in methods.items()}
+    limit = -inf  # of guessing; for both averagings it is that of per-class accuracies
+    if score != "ausuc":
+        limit = chance_levels(summary["experiment"])["zsl" if score == "zsl" else "gzsl"].limit
+    yield Column(title, "here", _marked(here, limit), decimals)
     for source, printed in published.items():
-        theirs = {name: _printed_cell(printed.get((name, score, averaging))) for name in methods}
+        known = {name: printed.get((name, score, averaging)) for name in methods}
+        theirs = {name: found and Cell(*found) for name, found in known.items()}
         if any(theirs.values()):
-            gap = {name: _minus(here[name], cell) for name, cell in theirs.items()}
-            columns += [
-                Column(title, source, _mark_best(theirs), decimals),
-                Column(title, f"diff. {source}", gap, decimals),
-            ]
-    return columns
+            gap = {name: cell and Cell(here[name].mean - cell.mean) for name, cell in theirs.items()}
+            yield Column(title, source, _marked(theirs), decimals)
+            yield Column(title, f"diff. {source}", gap, decimals)
 
 
 def _spread(method: MethodSummary, score: TableScore, averaging: Averaging) -> Spread:
@@ -254,26 +214,10 @@ def _spread(method: MethodSummary, score: TableScore, averaging: Averaging) -> S
     return method["gzsl"][score]["H"][averaging]
 
 
-def _our_cell(spread: Spread) -> Cell:
-    return Cell(spread["mean"], spread["std"])
-
-
-def _printed_cell(score: PublishedScore | None) -> Cell | None:
-    return score and Cell(score.mean, score.std)
-
-
-def _minus(a: Cell | None, b: Cell | None) -> Cell | None:
-    return Cell(a.mean - b.mean) if a and b else None
-
-
-def _mark_chance(cells: Cells, experiment: Description, score: TableScore) -> Cells:
-    """Mark what guessing can give too; for both averagings the limit is that of per-class accuracies."""
-    if score == "ausuc":
-        return cells
-    limit = chance_levels(experiment)["zsl" if score == "zsl" else "gzsl"].limit
-    return {name: cell and replace(cell, at_chance=cell.mean <= limit) for name, cell in cells.items()}
-
-
-def _mark_best(cells: Cells) -> dict[str, Cell | None]:
+def _marked(cells: Cells, chance: float = -inf) -> Cells:
+    """Mark the best cell, and those not above what guessing can give."""
     best = max((cell.mean for cell in cells.values() if cell), default=0.0)
-    return {name: cell and replace(cell, best=cell.mean == best) for name, cell in cells.items()}
+    return {
+        name: cell and replace(cell, best=cell.mean == best, at_chance=cell.mean <= chance)
+        for name, cell in cells.items()
+    }

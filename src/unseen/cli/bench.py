@@ -173,7 +173,7 @@ def find_names(methods: Sequence[str] | None) -> list[str] | None:
 def default_folder(experiments: Sequence[Experiment]) -> Path:
     """Return runs/<data sets>-<splits>."""
     words = [experiment.dataset.name for experiment in experiments]
-    words += [experiment.published.split for experiment in experiments if experiment.published]
+    words += [experiment.published["split"] for experiment in experiments if experiment.published]
     return Path("runs", "-".join(dict.fromkeys(words)))
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from unseen.benchmark.intervals import Replicates, resample_classes
 from unseen.benchmark.results import STEPS, ClassTable, Description, MethodSummary, RunResult, Spread, Step
 from unseen.benchmark.store import Store
-from unseen.benchmark.summary import summarize
+from unseen.benchmark.summary import latest_runs, summarize
 from unseen.benchmark.tables import chance_levels, paper_tables
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
@@ -47,11 +47,7 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
     """Return what the page shows of one experiment, with at most ``limit`` segments per curve."""
     summary = summarize(experiment, runs)
     methods = summary["methods"]
-    latest = {(run["method"], run["seed"]): run for run in runs}.values()
-    by_method = {
-        name: sorted((run for run in latest if run["method"] == name), key=lambda run: run["seed"])
-        for name in methods
-    }
+    by_method = latest_runs(runs)
     replicates = resample_classes(by_method, experiment["unseen"])
     best = answer(methods, replicates)
     zsl, gzsl, both = paper_tables(summary)

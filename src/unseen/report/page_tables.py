@@ -9,7 +9,7 @@ from unseen.benchmark import published
 from unseen.benchmark.formats import WRITERS
 from unseen.benchmark.intervals import Interval, Replicates
 from unseen.benchmark.results import Description, MethodSummary, PlainParams, Score, SplitPart
-from unseen.benchmark.tables import AVERAGE, Cell, Column, PaperTable, Row
+from unseen.benchmark.tables import AVERAGE, Column, PaperTable
 from unseen.methods import describe_method
 from unseen.report.figures import SPLIT_PART_TITLES, Part
 
@@ -37,7 +37,7 @@ def result_table(table: PaperTable, replicates: Replicates, tied: Collection[str
     columns = [column for column in table.columns if not column.signed]
     compared = len(columns) < len(table.columns)
     quantities = itertools.groupby(column.quantity for column in columns)
-    groups = [[_row(row, replicates, row.name in tied) for row in group] for group in table.groups()]
+    groups = [[_row(table, name, replicates, name in tied) for name in group] for group in table.groups()]
     return {
         "title": table.title,
         "provenance": table.provenance,
@@ -69,38 +69,39 @@ def _explain_marks(groups: Sequence[Sequence[Part]]) -> Iterator[str]:
         )
 
 
-def _row(row: Row, replicates: Replicates, tied: bool) -> Part:
+def _row(table: PaperTable, name: str, replicates: Replicates, tied: bool) -> Part:
     return {
-        "name": method_title(row.name),
-        "color": None if row.name == AVERAGE else describe_method(row.name).color,
+        "name": method_title(name),
+        "color": None if name == AVERAGE else describe_method(name).color,
         "tied": tied,
         "cells": [
-            _page_cell(row, column, cell, replicates) for column, cell in row.cells if not column.signed
+            _page_cell(table, name, column, replicates) for column in table.columns if not column.signed
         ],
     }
 
 
-def _page_cell(row: Row, column: Column, cell: Cell | None, replicates: Replicates) -> Part:
+def _page_cell(table: PaperTable, name: str, column: Column, replicates: Replicates) -> Part:
+    cell = column.cell(name)
     if cell is None:
         return {"text": "", "below": "", "value": None, "best": False, "source": column.source}
     return {
         "text": cell.text(column.decimals),
-        "below": _below(row, column, replicates),
+        "below": _below(table, name, column, replicates),
         "value": cell.mean,
         "best": cell.best,
         "source": column.source,
     }
 
 
-def _below(row: Row, column: Column, replicates: Replicates) -> str:
+def _below(table: PaperTable, name: str, column: Column, replicates: Replicates) -> str:
     """Return the interval of our score, or our difference from a published one."""
     if column.source == "here":
         score = _SCORES.get(column.quantity)
-        interval = replicates.interval(row.name, score) if score else None
+        interval = replicates.interval(name, score) if score else None
         return format_interval(interval) if interval else ""
     wanted = (column.quantity, f"diff. {column.source}")
-    gaps = [(c, cell) for c, cell in row.cells if (c.quantity, c.source) == wanted and cell]
-    return "".join(cell.text(c.decimals, signed=True) for c, cell in gaps if cell)
+    gaps = [(c.decimals, c.cell(name)) for c in table.columns if (c.quantity, c.source) == wanted]
+    return "".join(cell.text(decimals, signed=True) for decimals, cell in gaps if cell)
 
 
 def format_interval(interval: Interval) -> str:
