@@ -12,16 +12,14 @@ from numpy.testing import assert_array_equal
 from unseen import UnseenError
 from unseen.cli import main
 from unseen.datasets import load_dataset
-from unseen.datasets.shards import find_shards, open_shards
+from unseen.datasets.own import find_shards
 
 CUTS = [0, 30, 31, 120]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with features.npy, and the same rows as shards of both kinds."""
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    """A folder with features.npy, and the same rows as shards."""
     folder = tmp_path_factory.mktemp("shards")
     rng = np.random.default_rng(0)
     S, y = rng.normal(size=(8, 4)).round(3), np.arange(120) % 7
@@ -32,24 +30,20 @@ def folder(tmp_path_factory):
     (folder / "prototypes.csv").write_text("class,a,b,c,d\n" + "\n".join(rows) + "\n")
     for number, start, stop in zip((1, 2, 10), CUTS, CUTS[1:]):
         np.save(folder / f"part{number}.npy", X[start:stop])
-        table = pyarrow.table({f"f{column}": X[start:stop, column] for column in range(6)})
-        parquet.write_table(table, folder / f"part{number}.parquet")
     return folder
 
 
-@pytest.mark.parametrize("kind", ["npy", "parquet"])
-def test_rows_are_those_of_one_file(folder, kind):
-    data = load_dataset(folder, features_glob=f"part*.{kind}")
+def test_rows_are_those_of_one_file(folder):
+    data = load_dataset(folder, features_glob="part*.npy")
     whole = np.load(folder / "features.npy")
     assert data.X.dtype == whole.dtype
     assert_array_equal(data.X[:], whole)
     assert [path.stem for path in data.files[:3]] == ["part1", "part2", "part10"]
 
 
-@pytest.mark.parametrize("kind", ["npy", "parquet"])
-def test_a_fit_by_command_gives_the_same_numbers(folder, tmp_path, kind):
+def test_a_fit_by_command_gives_the_same_numbers(folder, tmp_path):
     cards = []
-    for shards in ([], ["--features-glob", f"part*.{kind}"]):
+    for shards in ([], ["--features-glob", "part*.npy"]):
         options = ["--method", "lda", "--unseen", "c0", "--model", str(tmp_path / "m"), "--json", "--quiet"]
         done = CliRunner().invoke(main, ["fit", str(folder), *options, *shards])
         assert done.exit_code == 0, done.output
@@ -70,14 +64,6 @@ def test_what_is_refused(folder, tmp_path):
 
 
 def test_damaged_shards_are_refused(folder, tmp_path):
-    import pyarrow.parquet
-
-    (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(UnseenError, match="Cannot read"):
-        open_shards([tmp_path / "a.parquet"])
-    pyarrow.parquet.write_table(pyarrow.table({"name": ["x"]}), tmp_path / "a.parquet")
-    with pytest.raises(UnseenError, match=r"Column 'name' of .* is string, expected numbers"):
-        open_shards([tmp_path / "a.parquet"])
     X = np.load(folder / "part10.npy")
     X[3, 2] = np.nan
     np.save(tmp_path / "x.npy", X)

@@ -199,8 +199,8 @@ def test_all_names_that_look_alike_are_named_at_once(tmp_path):
 def test_numbers_do_not_name_classes_that_have_names(tmp_path):
     path = write(tmp_path / "samples.csv", lines(names=[str(c + 1) for c in range(len(FRUITS))]))
     message = rejection(path, label="fruit", prototypes=attributes(tmp_path / "attributes.csv"))
-    assert "column 'fruit', holds numbers such as 1, but the classes have names such as 'apple'" in message
-    assert message.endswith("Write the same names in both.")
+    assert "'fruit', holds labels such as '1', but prototypes describes classes such as 'apple'" in message
+    assert "Write the same names in both." in message
 
 
 def test_a_row_number_is_no_feature(files):

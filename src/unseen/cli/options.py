@@ -84,7 +84,7 @@ features = click.option(
 features_glob = click.option(
     "--features-glob",
     metavar="PATTERN",
-    help="Features of a folder in shards: 'shards/*.npy' or '*.parquet', part2 before part10.",
+    help="Features of a folder in shards, such as 'shards/*.npy', part2 before part10.",
 )
 split_dir = click.option(
     "--split-dir", type=FILE, metavar="FOLDER", help="Another folder with att_splits.mat and class lists."

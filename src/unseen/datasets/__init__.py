@@ -84,8 +84,8 @@ def load_dataset(
     ignore : sequence of str, optional
         Columns of a table to leave out.
     features_glob : str, optional
-        Pattern of the files with the features of a folder, instead of its ``features.npy``: ``.npy`` or
-        Parquet shards, one after another in the order of their names (part2 before part10).
+        Pattern of the files with the features of a folder, instead of its ``features.npy``: ``.npy``
+        shards, one after another in the order of their names (part2 before part10).
     require_features : bool
         False to allow a data set that is not complete (see its ``missing``).
     **generator_options

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -13,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.labels import (
-    advise_on_range,
     attribute_names,
     class_mask,
     is_labeled,
@@ -23,16 +24,16 @@ from unseen._core.labels import (
 )
 from unseen._core.npz import map_npy, npz_names, read_npz
 from unseen._core.prototypes import Descriptions, Prototypes
+from unseen._core.rows import Rows
 from unseen._core.tables import read_csv
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features, check_class_names
 from unseen.datasets.features import ENCODER_KEY, EncoderCard, read_encoder_card
 from unseen.datasets.prototypes import read_prototypes
-from unseen.datasets.shards import find_shards, open_shards
 from unseen.errors import UnseenError, did_you_mean
 
 ESSENTIAL = ("X", "y", "prototypes")
 NAMES = ("class_names", "attribute_names", "files")
-OPTIONAL = (*NAMES, "unseen_classes", "test_seen", "test_unseen", "folds", "groups")
+OPTIONAL = (*NAMES, "unseen_classes", "test_seen", "test_unseen", "groups")
 FOLDER_FILES = ("features.npy", "labels.csv", "prototypes.csv", "splits.csv")
 # a word in splits.csv -> the field of the data set
 SPLIT_WORDS = {"train": "trainval", "test_seen": "test_seen", "test_unseen": "test_unseen"}
@@ -54,26 +55,36 @@ class Pieces:
     """What files hold of a data set, and what messages call it."""
 
     name: str
-    content: Content
-    files: tuple[Path, ...]
+    content: Content  # arrays by the names that an .npz gives them, and trainval
+    files: tuple[Path, ...] = ()
     encoder: EncoderCard | None = None
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] | None = None  # None: what the content lacks
     labels: str = "y"  # where the labels come from
     feature_names: tuple[str, ...] | None = None
+    class_folds: ClassFolds | None = None
+
+
+# ---- reading files ---------------------------------------------------------------------------------
 
 
 def load_npz(
     path: Path, *, prototypes: Descriptions | None = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set in an ``.npz`` with ``X``, ``y``, ``prototypes`` and optional names and split."""
-    content = read_npz(path, (*ESSENTIAL, *OPTIONAL))
-    held = npz_names(path)
+    content, held = read_npz(path, (*ESSENTIAL, *OPTIONAL)), npz_names(path)
     if not set(ESSENTIAL) & set(content):
         raise UnseenError(
             f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three. It holds: "
             f"{', '.join(held) or 'nothing'}."
         )
-    pieces = Pieces(path.stem, content, (path,), read_encoder_card(path), tuple(_unused_arrays(held)))
+    known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY)
+    unused = tuple(
+        f"the file also holds {name!r}, which is not used.{did_you_mean(name, set(known) - set(held))}"
+        for name in held
+        if name not in known
+    )
+    pieces = Pieces(path.stem, content, (path,), read_encoder_card(path), unused)
     return assemble(pieces, prototypes, unseen_classes)
 
 
@@ -89,27 +100,35 @@ def load_folder(
     A glob pattern, relative to the folder, names the shards of the features instead of ``features.npy``.
     """
     content: dict[str, Any] = {}
-    shards = find_shards(features_glob, path) if features_glob else []
-    if shards:
-        content["X"] = open_shards(shards)
-    elif (path / "features.npy").exists():
-        content["X"] = map_npy(path / "features.npy")
-    if (path / "labels.csv").exists():
-        content |= _read_labels(path / "labels.csv", len(content["X"]) if "X" in content else None)
-    if (path / "splits.csv").exists():
-        content |= _read_parts(path / "splits.csv", len(content.get("y", ())))
+    features, labels, splits = [path / "features.npy"], path / "labels.csv", path / "splits.csv"
+    if features_glob:
+        features = find_shards(features_glob, path)
+        content["X"] = Rows(features)
+    elif features[0].exists():
+        content["X"] = map_npy(features[0])
+    if labels.exists():
+        content |= _read_labels(labels, len(content["X"]) if "X" in content else None)
+    if splits.exists():
+        content |= _read_parts(splits, len(content.get("y", ())))
     if prototypes is None and (path / "prototypes.csv").exists():
         prototypes = path / "prototypes.csv"
-    unused = ("prototypes.csv", "features.npy") if shards else ("prototypes.csv",)
-    names = [name for name in FOLDER_FILES if (path / name).exists() and name not in unused]
-    files = (*shards, *(path / name for name in names))
-    pieces = Pieces(
-        path.resolve().name, content, files, read_encoder_card(path), labels=str(path / "labels.csv")
-    )
+    files = tuple(file for file in (*features, labels, splits) if file.exists())
+    pieces = Pieces(path.resolve().name, content, files, read_encoder_card(path), labels=str(labels))
     return assemble(pieces, prototypes, unseen_classes)
 
 
-# ---- reading files ---------------------------------------------------------------------------------
+def find_shards(pattern: str, folder: Path) -> list[Path]:
+    """Return the ``.npy`` files in a folder that a glob pattern names, part2 before part10."""
+    found = [folder / name for name in glob.glob(pattern, root_dir=folder, recursive=True)]
+    if not found:
+        raise UnseenError(
+            f"No file in {folder} matches {pattern!r}. Quote the pattern, such as 'shards/*.npy'."
+        )
+    for path in found:
+        if path.suffix != ".npy":
+            raise UnseenError(f"{path} is not a shard of features: expected .npy files.")
+    words = {path: re.split(r"(\d+)", str(path)) for path in found}
+    return sorted(found, key=lambda path: [int(w) if w.isdecimal() else w for w in words[path]])
 
 
 def _read_labels(path: Path, n_samples: int | None) -> dict[str, NDArray[Any]]:
@@ -143,48 +162,36 @@ def _read_parts(path: Path, n_samples: int) -> dict[str, IndexArray]:
     return {field: np.flatnonzero(values == part) for part, field in SPLIT_WORDS.items()}
 
 
-def _unused_arrays(held: Sequence[str]) -> list[str]:
-    """Return which arrays of a file are not used; a misspelled name would go unnoticed."""
-    known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY)
-    return [
-        f"the file also holds {name!r}, which is not used.{did_you_mean(name, set(known) - set(held))}"
-        for name in held
-        if name not in known
-    ]
-
-
 # ---- from raw pieces to a data set -----------------------------------------------------------------
 
 
 def assemble(
-    pieces: Pieces, prototypes: Descriptions | None, unseen_classes: Sequence[str] | None
+    pieces: Pieces, prototypes: Descriptions | None = None, unseen_classes: Sequence[str] | None = None
 ) -> ZeroShotDataset:
     """Return the data set made of the pieces, with a list of those that are missing."""
     content = pieces.content
     described = _describe_classes(content, prototypes)
-    class_names = tuple(map(str, described.index))
-    y = None
-    if "y" in content:
-        y = _positions_of(content["y"], content, described, pieces.labels)
-    unseen = content.get("unseen_classes") if unseen_classes is None else np.array(unseen_classes)
-    mask = _unseen(content, described, y, unseen)
+    y = _class_rows(content["y"], content, described, pieces.labels) if "y" in content else None
+    parts = {part: _sample_positions(content, part) for part in SPLIT_WORDS.values()}
+    chosen = content.get("unseen_classes") if unseen_classes is None else np.array(unseen_classes)
+    unseen = None if chosen is None else _class_rows(chosen, content, described, "unseen_classes")
+    groups = np.unique(content["groups"].ravel(), return_inverse=True)[1] if "groups" in content else None
+    missing = _missing(content, described, pieces.notes) if pieces.missing is None else pieces.missing
     return ZeroShotDataset(
         name=pieces.name,
         X=as_features(content["X"]) if "X" in content else None,
         y=y,
         prototypes=described.values,
-        class_names=class_names,
-        unseen=mask,
+        class_names=tuple(map(str, described.index)),
+        unseen=_unseen_mask(len(described.index), unseen, y, parts["test_unseen"]),
         attribute_names=described.columns or None,
         feature_names=pieces.feature_names,
-        trainval=_sample_positions(content, "trainval"),
-        test_seen=_sample_positions(content, "test_seen"),
-        test_unseen=_sample_positions(content, "test_unseen"),
-        class_folds=_class_folds(content, described, mask),
-        groups=_group_numbers(content),
+        **parts,
+        class_folds=pieces.class_folds,
+        groups=None if groups is None else groups.astype(np.intp),
         sample_names=content["files"].astype(str) if "files" in content else None,
         files=(*pieces.files, *described.files),
-        missing=tuple(_missing(content, described, pieces.notes)),
+        missing=tuple(missing),
         notes=pieces.notes,
         encoder=pieces.encoder,
     )
@@ -209,7 +216,8 @@ def _missing(content: Content, described: Prototypes, notes: Sequence[str]) -> l
 
 def _describe_classes(content: Content, given: Descriptions | None) -> Prototypes:
     """Return the classes and their descriptions from what is given, else from the arrays."""
-    check_class_names(_listed_names(content, "class_names"))
+    names = _listed_names(content, "class_names")
+    check_class_names(names)
     if isinstance(given, Prototypes):
         return given
     if isinstance(given, str | PathLike):
@@ -224,10 +232,10 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
         )
     if "prototypes" in content:
         S = prototype_rows(content["prototypes"])
-        names = _listed_names(content, "class_names") or tuple(map(str, range(len(S))))
-        return Prototypes(np.array(names), _listed_names(content, "attribute_names"), S)
-    found = np.unique(_label_names(content.get("y", np.empty(0, dtype=int)), content, "y"))
-    names = _listed_names(content, "class_names") or tuple(found.tolist())
+        index = names or tuple(map(str, range(len(S))))
+        return Prototypes(np.array(index), _listed_names(content, "attribute_names"), S)
+    if not names and "y" in content:
+        names = tuple(np.unique(_label_names(content["y"], content, "y")).tolist())
     return Prototypes(np.array(names, dtype=str), (), np.empty((len(names), 0)))
 
 
@@ -248,58 +256,34 @@ def _label_names(given: ArrayLike, content: Content, what: str) -> NDArray[np.st
         return labels.astype(str)
     if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.rint(labels)):
         raise UnseenError(f"{what} is of type {labels.dtype}, expected integers or class names.")
-    numbers, names = labels.astype(np.intp), np.array(_listed_names(content, "class_names"), dtype=str)
-    if not len(names):
+    numbers, names = labels.astype(np.intp), _listed_names(content, "class_names")
+    if not names:
         return numbers.astype(str)
-    wrong = numbers[(numbers < 0) | (numbers >= len(names))]
-    if len(wrong):
-        n = len(names)
-        raise UnseenError(
-            f"class_names has {n} names but {what} names class {wrong[0]} (labels must be 0..{n - 1}). "
-            f"{advise_on_range(numbers, n)}"
-        )
-    return names[numbers]
+    return np.array(names)[label_positions(numbers, np.arange(len(names)), what)]
 
 
-def _positions_of(given: ArrayLike, content: Content, described: Prototypes, what: str) -> IndexArray:
+def _class_rows(given: ArrayLike, content: Content, described: Prototypes, what: str) -> IndexArray:
     """Return labels as rows of the prototypes."""
     names, classes = _label_names(given, content, what), described.index.astype(str)
-    _check_named(names, content, classes, what)
+    numbered = [bool(np.char.isdigit(some).all()) for some in (names, classes)]
+    strange = len(names) > 0 and not np.isin(names, classes).any()
+    if strange and numbered[0] != numbered[1] and "class_names" not in content:
+        raise UnseenError(
+            f"{what} holds labels such as {str(names[0])!r}, but prototypes describes classes such as "
+            f"{str(classes[0])!r}. Write the same names in both. An .npz names the rows of prototypes, and "
+            "the classes 0, 1, 2, ... of y, in class_names."
+        )
     where = f" in {', '.join(map(str, described.files))}" if described.files else ""
     return label_positions(names, classes, what, f"has no description{where}")
 
 
-def _check_named(names: NDArray[np.str_], content: Content, classes: NDArray[np.str_], what: str) -> None:
-    """Reject names beside numbers, if nothing says which number is which name."""
-    if "class_names" in content or np.isin(names, classes).any():
-        return
-    numbered = np.array_equal(classes, np.arange(len(classes)).astype(str))
-    if numbered and not np.char.isdigit(names).all():
-        raise UnseenError(
-            f"{what} holds names such as {str(names[0])!r}, but the file does not say which row of "
-            "prototypes is which class. Save class_names beside them, one name per row."
-        )
-    if np.char.isdigit(names).all() and not np.char.isdigit(classes).any():
-        of_array = "Save class_names beside them: the names of classes 0, 1, 2, ..."
-        advice = of_array if what == "y" else "Write the same names in both."
-        raise UnseenError(
-            f"{what} holds numbers such as {names[0]}, but the classes have names such as "
-            f"{str(classes[0])!r}. {advice}"
-        )
-
-
-def _unseen(
-    content: Content, described: Prototypes, y: IndexArray | None, given: ArrayLike | None
+def _unseen_mask(
+    n_classes: int, chosen: IndexArray | None, y: IndexArray | None, test: IndexArray | None
 ) -> BoolArray:
-    """Return the unseen classes: those given (else those of test_unseen) and all without samples."""
-    n_classes = len(described.index)
-    test = _sample_positions(content, "test_unseen")
-    if given is not None:
-        mask = class_mask(_positions_of(given, content, described, "unseen_classes"), n_classes)
-    elif y is not None and test is not None:
-        mask = class_mask(y[test[(test >= 0) & (test < len(y))]], n_classes)
-    else:
-        mask = np.zeros(n_classes, dtype=bool)
+    """Return the unseen classes: those chosen (else those of test_unseen) and all without samples."""
+    if chosen is None and y is not None and test is not None:
+        chosen = y[test[(test >= 0) & (test < len(y))]]  # the checks of the data set report the others
+    mask = class_mask(() if chosen is None else chosen, n_classes)
     return mask if y is None else mask | (np.bincount(y, minlength=n_classes) == 0)
 
 
@@ -315,32 +299,3 @@ def _sample_positions(content: Content, part: str) -> IndexArray | None:
             f"{part} is of type {index.dtype}, expected sample indices, or a mask over all samples."
         )
     return np.asarray(index, dtype=np.intp)
-
-
-def _group_numbers(content: Content) -> IndexArray | None:
-    """Return the number of each sample's group; groups may be called by anything."""
-    if "groups" not in content:
-        return None
-    return np.unique(content["groups"].ravel(), return_inverse=True)[1].astype(np.intp)
-
-
-def _class_folds(content: Content, described: Prototypes, unseen: BoolArray) -> ClassFolds | None:
-    """Return (train classes, validation classes) per fold from ``folds``.
-
-    One number per class says in which fold it is held out for validation, -1 for never; or a mask of shape
-    (folds, classes) says it for every fold.
-    """
-    if "folds" not in content:
-        return None
-    folds, n_classes = content["folds"], len(described.index)
-    forms = {(1, "i"), (1, "u"), (2, "b")}
-    if folds.shape[-1:] != (n_classes,) or (folds.ndim, folds.dtype.kind) not in forms:
-        raise UnseenError(
-            f"folds has shape {folds.shape} and type {folds.dtype}, expected one integer for each of the "
-            f"{n_classes} classes (the fold that validates on it, -1 for none), or a mask (folds, classes)."
-        )
-    numbers = np.unique(folds[folds >= 0]) if folds.ndim == 1 else np.empty(0)
-    held_out = folds if folds.ndim == 2 else folds == numbers[:, None]  # (folds, classes) of the file
-    row = _positions_of(np.arange(n_classes), content, described, "folds")  # of each class of the file
-    held_out = held_out[:, np.argsort(row)]
-    return tuple((np.flatnonzero(~val & ~unseen), np.flatnonzero(val)) for val in held_out)

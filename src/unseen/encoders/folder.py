@@ -47,8 +47,6 @@ def list_image_folder(
         content["y"] = np.array(images.class_names)[images.y]
         names = list(read_classes(folder)) if Path(folder).is_dir() else images.class_names
         content["class_names"] = np.array(names)
-    pieces = Pieces(Path(folder).resolve().name, content, (), labels=str(folder))
-    data = assemble(pieces, prototypes, unseen_classes)
     needed = [
         "There are no features yet: --backbone REF extracts them from the images (unseen fit, extract)."
         if images.y is not None
@@ -56,7 +54,10 @@ def list_image_folder(
     ]
     if prototypes is None:
         needed.append("There are no class descriptions: --encoder REF makes them from the class names.")
-    return replace(data, missing=tuple(needed))
+    name = Path(folder).resolve().name
+    return assemble(
+        Pieces(name, content, missing=tuple(needed), labels=str(folder)), prototypes, unseen_classes
+    )
 
 
 def cache_of(folder: str | os.PathLike[str]) -> Path:
