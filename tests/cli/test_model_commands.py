@@ -193,7 +193,7 @@ def test_what_users_get_wrong_is_one_line(birds, fitted, tmp_path):
         "Did you mean 'sje'?": [*fit, table, "--unseen", "crane", "--method", "sjee"],
         "no class descriptions": ["fit", birds / "f.npz", "--model", tmp_path / "m"],
         "9 features per sample": ["predict", fitted, tmp_path / "narrow.npy"],
-        "ending in .csv or .parquet": ["predict", fitted, birds / "f.npz", "--out", tmp_path / "p.txt"],
+        "ending in .csv": ["predict", fitted, birds / "f.npz", "--out", tmp_path / "p.txt"],
         "not a model file": ["predict", table, birds / "f.npz"],
         "Did you mean 'dd'?": [*add, tmp_path / "typo.csv"],
         "--encoder": [*add, tmp_path / "words.csv"],

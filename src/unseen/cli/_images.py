@@ -1,12 +1,14 @@
-"""Images in place of features: they go through the encoder of the model first."""
+"""What commands read samples from: features, or images, which go through the encoder of the model first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +17,65 @@ from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
     from unseen.encoders.backbone import Backbone
+    from unseen.models.io import Model
+    from unseen.models.prediction import Samples
+
+
+@dataclass(frozen=True)
+class Source:
+    """MODEL, FEATURES|IMAGES and their options."""
+
+    model: Path
+    samples: str
+    backbone: str | None
+    variant: str | None
+    features: str
+    label: str | None
+    ignore: tuple[str, ...] | None
+    quiet: bool
+
+    @property
+    def inputs(self) -> list[str | Path | None]:
+        """What the command reads, and so never replaces."""
+        return [self.model, self.samples, self.backbone]
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Model, Samples]]:
+        """Give the model and the samples; notes on them are printed."""
+        from unseen.models.io import facts_of, load_model
+        from unseen.models.prediction import open_samples
+
+        model = load_model(self.model)
+        encoder = facts_of(model).get("encoder")
+        with find_features(self.samples, self.backbone, self.variant, encoder, self.quiet) as found:
+            samples = open_samples(
+                found, self.features, model=model, label=self.label, ignore=self.ignore or ()
+            )
+            for note in samples.notes:
+                click.echo(f"note: {note}", err=True)
+            yield model, samples
+
+
+def takes_samples(command: Callable[..., None]) -> Callable[..., None]:
+    """Add MODEL, FEATURES|IMAGES and their options to a command, which gets them as one ``Source``."""
+
+    @wraps(command)
+    def gather(**values: Any) -> None:
+        command(Source(**{name: values.pop(name) for name in Source.__annotations__}), **values)
+
+    own = (
+        click.argument("model", type=options.FILE),
+        click.argument("samples", metavar="FEATURES|IMAGES"),
+        options.backbone("Image network for IMAGES. [default: the one named in the model]"),
+        options.variant,
+        options.features,
+        options.label,
+        options.ignore,
+        options.quiet,
+    )
+    for add in reversed(own):
+        gather = add(gather)
+    return gather
 
 
 def are_images(source: str) -> bool:

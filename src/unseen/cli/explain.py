@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unseen._core.files import atomic_path, check_output, is_page
+from unseen._core.files import check_output, is_page
 from unseen.cli import options
-from unseen.cli._images import find_features
-from unseen.errors import UnseenError
+from unseen.cli._images import Source, takes_samples
 
 if TYPE_CHECKING:
     from unseen.methods.explanation import Reason
@@ -26,10 +25,7 @@ if TYPE_CHECKING:
         "unseen explain birds.model new.npz --rival Gadwall --out why.csv",
     )
 )
-@click.argument("model", type=options.FILE)
-@click.argument("samples", metavar="FEATURES|IMAGES")
-@options.backbone("Image network for IMAGES. [default: the one named in the model]")
-@options.variant
+@takes_samples
 @click.option(
     "--top",
     type=click.IntRange(1),
@@ -41,25 +37,9 @@ if TYPE_CHECKING:
 @click.option("--rival", metavar="CLASS", help="Class to compare with. [default: the second best]")
 @options.out("FILE.csv with one line per part. [default: text on standard output, unless --html is given]")
 @click.option("--html", type=options.FILE, metavar="FILE", help="Write charts of the samples as one page.")
-@options.features
-@options.label
-@options.ignore
-@options.quiet
 @options.force
 def command(
-    model: Path,
-    samples: str,
-    backbone: str | None,
-    variant: str | None,
-    top: int,
-    rival: str | None,
-    out: Path | None,
-    html: Path | None,
-    features: str,
-    label: str | None,
-    ignore: tuple[str, ...] | None,
-    quiet: bool,
-    force: bool,
+    source: Source, top: int, rival: str | None, out: Path | None, html: Path | None, force: bool
 ) -> None:
     """Explain why each sample is of its class and not of its closest rival.
 
@@ -69,30 +49,21 @@ def command(
     calibration and, if they count, samples of the classes contribute follows. Prototypes without named
     attributes, such as text embeddings, are explained by the seen classes that a class is combined from.
     """
-    from unseen.models.explanation import explain_samples
-    from unseen.models.io import facts_of, load_model
-    from unseen.models.prediction import open_samples
+    from unseen.models.explanation import explain_samples, write_csv
 
-    _check_outputs(out, html, [model, samples, backbone], force)
-    fitted = load_model(model)
-    with find_features(samples, backbone, variant, facts_of(fitted).get("encoder"), quiet) as source:
-        opened = open_samples(source, features, model=fitted, label=label, ignore=ignore or ())
-        reasons = explain_samples(fitted, opened, rival, top)
+    options.check_csv(out, source.inputs, force)
+    if html is not None:
+        check_output(html, inputs=source.inputs, force=force, may_replace=is_page)
+    with source.open() as (model, samples):
+        reasons = explain_samples(model, samples, rival, top)
         if html is not None:
-            reasons = _write_page(html, reasons, fitted, samples, opened)
+            reasons = _write_page(html, reasons, model, source.samples, samples)
         if out is not None:
-            _write_csv(reasons, out)
+            with options.open_csv(out) as file:
+                write_csv(reasons, file)
+            click.echo(f"wrote {out}", err=True)
         elif html is None:
             _print(reasons)
-
-
-def _check_outputs(out: Path | None, html: Path | None, inputs: list[str | Path | None], force: bool) -> None:
-    if out is not None and out.suffix != ".csv":
-        raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv.")
-    if out is not None:
-        check_output(out, inputs=inputs, force=force)
-    if html is not None:
-        check_output(html, inputs=inputs, force=force, may_replace=is_page)
 
 
 def _write_page(
@@ -107,14 +78,6 @@ def _write_page(
     write_explanations(shown, html, model=model, title=title, total=total, images=images)
     click.echo(f"wrote {html}", err=True)
     return chain(shown, reasons)
-
-
-def _write_csv(reasons: Iterator[Reason], out: Path) -> None:
-    from unseen.models.explanation import write_csv
-
-    with atomic_path(out) as path, open(path, "w", newline="", encoding="utf-8") as file:
-        write_csv(reasons, file)
-    click.echo(f"wrote {out}", err=True)
 
 
 def _print(reasons: Iterator[Reason]) -> None:

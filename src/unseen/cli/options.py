@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import click
 
+from unseen._core.files import atomic_path, check_output
 from unseen.errors import UnseenError
 from unseen.methods import METHODS, method_name
 
@@ -250,6 +253,24 @@ force = click.option("--force", is_flag=True, help="Replace a file that exists."
 def out(help: str, *, required: bool = False) -> Option:
     """Return the option ``--out FILE`` with its help."""
     return click.option("--out", type=FILE, metavar="FILE", required=required, help=help)
+
+
+def check_csv(out: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
+    """Reject an ``--out`` that is not a CSV file, or that would overwrite something."""
+    if out is not None:
+        if out.suffix != ".csv":
+            raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv.")
+        check_output(out, inputs=inputs, force=force)
+
+
+@contextmanager
+def open_csv(out: Path | None) -> Iterator[TextIO]:
+    """Give standard output, or a file that takes its name once it is whole."""
+    if out is None:
+        yield sys.stdout
+        return
+    with atomic_path(out) as path, open(path, "w", newline="", encoding="utf-8") as file:
+        yield file
 
 
 # ---- what commands say ----------------------------------------------------------------------------------

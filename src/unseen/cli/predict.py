@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,8 +13,7 @@ import click
 
 from unseen._core.files import check_output, is_page
 from unseen.cli import options
-from unseen.cli._images import find_features
-from unseen.errors import UnseenError
+from unseen.cli._images import Source, takes_samples
 
 if TYPE_CHECKING:
     from unseen.models.io import Model
@@ -25,10 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=options.example("unseen predict birds.model birds.npz --top 2 --out predictions.csv"))
-@click.argument("model", type=options.FILE)
-@click.argument("samples", metavar="FEATURES|IMAGES")
-@options.backbone("Image network for IMAGES. [default: the one named in the model]")
-@options.variant
+@takes_samples
 @click.option(
     "--top", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Classes per sample."
 )
@@ -46,18 +41,11 @@ if TYPE_CHECKING:
 )
 @options.taxonomy
 @options.confidence
-@options.out("FILE.csv or FILE.parquet. [default: CSV on standard output, unless --html is given]")
+@options.out("FILE.csv. [default: CSV on standard output, unless --html is given]")
 @click.option("--html", type=options.FILE, metavar="FILE", help="Write a gallery of the images as one page.")
-@options.features
-@options.label
-@options.ignore
-@options.quiet
 @options.force
 def command(
-    model: Path,
-    samples: str,
-    backbone: str | None,
-    variant: str | None,
+    source: Source,
     top: int,
     reject: float | None,
     coverage: float | None,
@@ -65,10 +53,6 @@ def command(
     confidence: float | None,
     out: Path | None,
     html: Path | None,
-    features: str,
-    label: str | None,
-    ignore: tuple[str, ...] | None,
-    quiet: bool,
     force: bool,
 ) -> None:
     """Predict the class of every sample, among seen and unseen classes.
@@ -85,48 +69,42 @@ def command(
     --html writes a gallery: the images by predicted class, new classes first. It shows IMAGES, the files that
     FEATURES name, or FEATURES that are square gray images themselves, such as letters.
     """
-    from unseen._core.progress import progress
-    from unseen.models.io import facts_of, load_model
-    from unseen.models.prediction import open_samples, predict_tables
+    from unseen.models.prediction import predict_tables, write_tables
 
-    inputs: list[str | Path | None] = [model, samples, backbone, taxonomy]
-    _check_out(out, inputs, force)
+    inputs = [*source.inputs, taxonomy]
+    options.check_csv(out, inputs, force)
     if html is not None:
         check_output(html, inputs=inputs, force=force, may_replace=is_page)
     confidence = options.check_confidence(confidence, taxonomy)
-    fitted = load_model(model)
-    encoder = facts_of(fitted).get("encoder")
     kinds: Counter[str] = Counter()
-    with find_features(samples, backbone, variant, encoder, quiet) as source:
-        opened = open_samples(source, features, model=fitted, label=label, ignore=ignore or ())
-        for note in opened.notes:
-            click.echo(f"note: {note}", err=True)
-        n = opened.shape[0]
-        bar = progress(n, "Predicting", unit="samples", quiet=quiet)
-        with _gallery(html, fitted, samples, opened) as watch, bar as advance:
-
-            def counted(tables: Iterable[Table]) -> Iterator[Table]:
-                start, done = time.monotonic(), 0
-                for table in tables:
-                    kinds.update(map(str, table["kind"]))
-                    done += len(table["kind"])
-                    rate = done / max(time.monotonic() - start, 1e-9)
-                    advance(len(table["kind"]), f"{rate:,.0f} samples/s")
-                    yield table
-
-            predicted = predict_tables(
-                fitted, opened, top, reject, coverage=coverage, taxonomy=taxonomy, confidence=confidence
-            )
-            tables = watch(counted(predicted))
-            if out is None and html is not None:
-                deque(tables, maxlen=0)
-            else:
-                _write(tables, out)
-    if not quiet:
+    with source.open() as (model, samples), _gallery(html, model, source.samples, samples) as watch:
+        predicted = predict_tables(
+            model, samples, top, reject, coverage=coverage, taxonomy=taxonomy, confidence=confidence
+        )
+        tables = watch(_counted(predicted, kinds, samples.shape[0], source.quiet))
+        if out is None and html is not None:
+            deque(tables, maxlen=0)
+        else:
+            with options.open_csv(out) as file:
+                write_tables(tables, file)
+    if not source.quiet:
         summary = ", ".join(f"{kinds[kind]} as {kind} classes" for kind in ("seen", "unseen"))
         summary += f", {kinds['unknown']} unknown" if reject is not None else ""
         written = "".join(f"; wrote {path}" for path in (out, html) if path is not None)
-        click.echo(f"{n} samples: {summary}{written}", err=True)
+        click.echo(f"{kinds.total()} samples: {summary}{written}", err=True)
+
+
+def _counted(tables: Iterable[Table], kinds: Counter[str], n: int, quiet: bool) -> Iterator[Table]:
+    """Yield the tables, count the kinds of their samples, and show progress."""
+    from unseen._core.progress import progress
+
+    start = time.monotonic()
+    with progress(n, "Predicting", unit="samples", quiet=quiet) as advance:
+        for table in tables:
+            kinds.update(map(str, table["kind"]))
+            rate = kinds.total() / max(time.monotonic() - start, 1e-9)
+            advance(len(table["kind"]), f"{rate:,.0f} samples/s")
+            yield table
 
 
 @contextmanager
@@ -143,24 +121,3 @@ def _gallery(html: Path | None, model: Model, source: str, samples: Samples) -> 
     yield watcher.watch
     title = Path(source).name or source
     write_gallery(watcher.predictions(samples.labels), samples, pictures, html, model=model, title=title)
-
-
-def _check_out(out: Path | None, inputs: list[str | Path | None], force: bool) -> None:
-    if out is None:
-        return
-    if out.suffix not in (".csv", ".parquet"):
-        raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv or .parquet.")
-    check_output(out, inputs=inputs, force=force)
-
-
-def _write(tables: Iterator[Table], out: Path | None) -> None:
-    from unseen._core.files import atomic_path
-    from unseen.models.prediction import write_parquet, write_tables
-
-    if out is None:
-        write_tables(tables, sys.stdout)
-    elif out.suffix == ".parquet":
-        write_parquet(tables, out)
-    else:
-        with atomic_path(out) as path, open(path, "w", newline="", encoding="utf-8") as file:
-            write_tables(tables, file)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -17,7 +19,7 @@ from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.features import check_same_encoder
 from unseen.datasets.tables import find_features
 from unseen.errors import UnseenError
-from unseen.metrics import accuracy, auroc, false_positive_rate, frequent_mistakes, harmonic_mean
+from unseen.metrics import AVERAGINGS, accuracy, auroc, false_positive_rate, frequent_mistakes, harmonic_mean
 from unseen.models.io import Model, facts_of
 from unseen.models.levels import LevelResult, evaluate_levels, format_levels
 from unseen.models.prediction import check_width, feature_names, matched_features
@@ -25,6 +27,7 @@ from unseen.selection.search import GZSLClassifierCV
 
 HARDEST = 10  # classes whose confusions are shown
 REJECT = 0.05  # share of known samples that the threshold for unknown ones gives up
+KINDS = ("seen", "unseen")
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,14 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values."""
+        accuracies = {"U": self.unseen, "S": self.seen, "H": self.harmonic}
+        further: dict[str, Any] = {"unknown": vars(self.unknown)} if self.unknown else {}
+        if self.levels:
+            further |= {"confidence": self.confidence, "levels": [vars(level) for level in self.levels]}
         return {
             "data": self.data,
-            "samples": {kind: self.samples(kind) for kind in ("seen", "unseen")},
-            **{
-                name: None if value is None else vars(value)
-                for name, value in (("U", self.unseen), ("S", self.seen), ("H", self.harmonic))
-            },
+            "samples": {kind: self.samples(kind) for kind in KINDS},
+            **{name: None if value is None else vars(value) for name, value in accuracies.items()},
             "classes": [
                 {"class": r.name, "kind": r.kind, "samples": r.samples, "accuracy": r.accuracy}
                 for r in self.classes
@@ -98,16 +102,7 @@ class Evaluation:
                 {"class": r.name, "kind": r.kind, "accuracy": r.accuracy, "taken_for": dict(r.taken_for)}
                 for r in self.hardest()
             ],
-            **(
-                {"unknown": {**vars(self.unknown), "classes": list(self.unknown.classes)}}
-                if self.unknown
-                else {}
-            ),
-            **(
-                {"confidence": self.confidence, "levels": [level.as_json() for level in self.levels]}
-                if self.levels
-                else {}
-            ),
+            **further,
             "notes": list(self.notes),
         }
 
@@ -178,7 +173,7 @@ def evaluate(
     outside = ~np.isin(names[rows], classes)
     unknown = None
     if outside.any() and not outside.all() and isinstance(model, GZSLClassifierCV):
-        unknown = _tell_unknown(model, data.X, names, rows, outside)
+        unknown = _detect_unknown(model, choose_rows(data.X, rows), names[rows], outside)
         rows = rows[~outside]
     y = label_positions(names[rows], classes, data.name, "the model does not know (unseen add-class adds it)")
     X = choose_rows(data.X, rows)
@@ -186,13 +181,16 @@ def evaluate(
         found = np.asarray(model.predict(X)).astype(str)
         levels = () if groups is None else evaluate_levels(model, X, y, groups, confidence)
     predicted = label_positions(found, classes, "the model")
-    unseen = _accuracy(y, predicted, ~model.seen_)
-    seen = _accuracy(y, predicted, model.seen_)
+    unseen, seen = (_accuracy(y, predicted, of[y]) for of in (~model.seen_, model.seen_))
+    harmonic = None
+    if unseen is not None and seen is not None:
+        pairs = zip(vars(unseen).values(), vars(seen).values())
+        harmonic = Accuracy(*(harmonic_mean(*pair) for pair in pairs))
     return Evaluation(
         data=data.name,
         unseen=unseen,
         seen=seen,
-        harmonic=_harmonic(unseen, seen),
+        harmonic=harmonic,
         classes=tuple(_class_results(y, predicted, classes.tolist(), model.seen_)),
         notes=(*data.notes, *_notes(data, facts)),
         unknown=unknown,
@@ -212,20 +210,14 @@ def match_features(model: Model, data: ZeroShotDataset) -> ZeroShotDataset:
     return replace(data, X=data.X[:, columns], feature_names=tuple(wanted), notes=(*data.notes, *notes))
 
 
-def _tell_unknown(
-    model: GZSLClassifierCV,
-    X: Any,
-    names: LabelArray,
-    rows: IndexArray,
-    outside: BoolArray,
-) -> Unknown:
-    """Return how well samples of unknown classes, marked in (rows,) bool, are detected."""
+def _detect_unknown(model: GZSLClassifierCV, X: Any, names: LabelArray, outside: BoolArray) -> Unknown:
+    """Return how well samples of unknown classes, marked in (samples,) bool, are detected."""
     with matched_features():
-        sure = model.predict_proba(choose_rows(X, rows)).max(axis=1)
+        sure = model.predict_proba(X).max(axis=1)
     known, unknown = sure[~outside], sure[outside]
     threshold = model.rejection_threshold(REJECT)
     return Unknown(
-        classes=tuple(distinct_labels(names[rows[outside]]).tolist()),
+        classes=tuple(distinct_labels(names[outside]).tolist()),
         samples=int(outside.sum()),
         auroc=auroc(known, unknown),
         fpr95=false_positive_rate(known, unknown, 1 - REJECT),
@@ -242,22 +234,11 @@ def evaluation_rows(data: ZeroShotDataset) -> IndexArray:
     return np.sort(np.concatenate([data.test_seen, test_unseen]))
 
 
-def _accuracy(y: IndexArray, predicted: IndexArray, of: BoolArray) -> Accuracy | None:
-    """Return the accuracy on the samples of some classes, (classes,) bool."""
-    chosen = of[y]
+def _accuracy(y: IndexArray, predicted: IndexArray, chosen: BoolArray) -> Accuracy | None:
+    """Return the accuracy on some of the samples."""
     if not chosen.any():
         return None
-    return Accuracy(
-        accuracy(y[chosen], predicted[chosen]), accuracy(y[chosen], predicted[chosen], "per-sample")
-    )
-
-
-def _harmonic(unseen: Accuracy | None, seen: Accuracy | None) -> Accuracy | None:
-    if unseen is None or seen is None:
-        return None
-    return Accuracy(
-        harmonic_mean(unseen.per_class, seen.per_class), harmonic_mean(unseen.per_sample, seen.per_sample)
-    )
+    return Accuracy(*(accuracy(y[chosen], predicted[chosen], weights) for weights in AVERAGINGS))
 
 
 def _class_results(
@@ -279,14 +260,13 @@ def _class_results(
 
 
 def _notes(data: ZeroShotDataset, facts: Mapping[str, Any]) -> list[str]:
-    same = data.name == facts.get("data")
-    if data.test_seen is None and same:
-        return [
-            f"the model was fitted on data called {data.name!r}, which has no seen test set. If it was "
-            "trained on these samples, S and H are too high: evaluate on other samples, or set some "
-            "apart (test_seen)."
-        ]
-    return []
+    if data.test_seen is not None or data.name != facts.get("data"):
+        return []
+    return [
+        f"the model was fitted on data called {data.name!r}, which has no seen test set. If it was "
+        "trained on these samples, S and H are too high: evaluate on other samples, or set some "
+        "apart (test_seen)."
+    ]
 
 
 # ---- text ---------------------------------------------------------------------------------------------
@@ -294,23 +274,23 @@ def _notes(data: ZeroShotDataset, facts: Mapping[str, Any]) -> list[str]:
 
 def format_evaluation(found: Evaluation) -> str:
     """Return an evaluation as text for a terminal."""
-    kinds = ("seen", "unseen")
-    counts = [f"{found.samples(kind)} of {_n_classes(found, kind)} {kind} classes" for kind in kinds]
+    n_classes = Counter(result.kind for result in found.classes)
+    counts = [f"{found.samples(kind)} of {n_classes[kind]} {kind} classes" for kind in KINDS]
     numbers = {
         "accuracy, unseen": found.unseen,
         "accuracy, seen": found.seen,
         "harmonic mean": found.harmonic,
     }
-    lines = [
-        f"samples           {', '.join(counts)}",
-        f"{'':<17} {'per class':>11} {'per sample':>11}",
-        *(f"{name:<17} {_percent(value)}" for name, value in numbers.items()),
-    ]
+    lines = [f"samples           {', '.join(counts)}", f"{'':<17} {'per class':>11} {'per sample':>11}"]
+    for name, value in numbers.items():
+        words = "no samples" if value is None else f"{value.per_class:>9.1f} % {value.per_sample:>9.1f} %"
+        lines.append(f"{name:<17} {words}")
     lines += _unknown_lines(found.unknown) if found.unknown else []
     lines += format_levels(found.levels, found.confidence) if found.levels else []
-    hardest = found.hardest()
-    if hardest:
-        lines += ["", "Hardest classes", *(_class_line(result) for result in hardest)]
+    lines += ["", "Hardest classes"] if found.hardest() else []
+    for hard in found.hardest():
+        others = ", ".join(f"{name} ({count})" for name, count in islice(hard.taken_for.items(), 3))
+        lines.append(f"- {hard.name} ({hard.kind}): {hard.accuracy:.1f} %, taken for {others}")
     return "\n".join(lines)
 
 
@@ -323,16 +303,3 @@ def _unknown_lines(unknown: Unknown) -> list[str]:
         f"--reject {REJECT:<8} rejects {unknown.rejected:.1f} % of them and "
         f"{unknown.rejected_known:.1f} % of the others",
     ]
-
-
-def _n_classes(found: Evaluation, kind: str) -> int:
-    return sum(result.kind == kind for result in found.classes)
-
-
-def _percent(value: Accuracy | None) -> str:
-    return "no samples" if value is None else f"{value.per_class:>9.1f} % {value.per_sample:>9.1f} %"
-
-
-def _class_line(result: ClassResult) -> str:
-    first = [f"{name} ({count})" for name, count in list(result.taken_for.items())[:3]]
-    return f"- {result.name} ({result.kind}): {result.accuracy:.1f} %, taken for {', '.join(first)}"

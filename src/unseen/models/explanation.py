@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from unseen._core.blocks import row_blocks
-from unseen.datasets.dataset import as_features
 from unseen.errors import need_extra
 from unseen.methods.explanation import Explanation, Part, Reason, write_records
 from unseen.models.io import Model
-from unseen.models.prediction import Samples, check_finite, check_width, matched_features
+from unseen.models.prediction import Samples, matched_features
 
 BATCH = 256  # samples that are explained at a time
 IN_WORDS = {
@@ -36,11 +35,7 @@ def explain_samples(model: Model, samples: Samples, rival: Any = None, top: int 
     rival, top
         As in ``ZeroShotClassifier.explain``.
     """
-    check_width(model, samples.shape[1], samples.name)
-    start = 0
-    for block in samples.blocks():
-        X = as_features(block)
-        check_finite(X, start, samples.name)
+    for start, X in samples.features_for(model):
         for rows in row_blocks(len(X), BATCH):
             with matched_features():
                 reasons = model.explain(X[rows], rival, top).rows
@@ -48,7 +43,6 @@ def explain_samples(model: Model, samples: Samples, rival: Any = None, top: int 
                 number = start + rows.start + int(reason.sample)
                 name = number if samples.names is None else str(samples.names[number])
                 yield replace(reason, sample=name)
-        start += len(X)
 
 
 # ---- text ----------------------------------------------------------------------------------------------

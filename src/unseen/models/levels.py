@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,35 +15,16 @@ from unseen._core.taxonomy import Level, Taxonomy, best_nodes
 from unseen.metrics import accuracy, harmonic_mean, reliability
 from unseen.models.io import Model
 
-KINDS = ("seen", "unseen")
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The predictions that end at one level, of the samples of one kind of class."""
-
-    share: float  # percent of the samples
-    right: float | None  # percent of these predictions; None if there are none
-
 
 @dataclass(frozen=True)
 class LevelResult:
     """One level of a taxonomy: the predictions that end there, and what predicting only there would give."""
 
-    name: str  # "unknown" for samples without a group
-    answered: Mapping[str, Answered]  # by kind, "seen" or "unseen"
-    harmonic: float | None = None  # percent, per class, of the most probable node; None without both kinds
-    calibration_error: float | None = None  # 0 to 1, of its probability
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return {
-            "level": self.name,
-            "answered": {kind: found.share for kind, found in self.answered.items()},
-            "right": {kind: found.right for kind, found in self.answered.items()},
-            "H": self.harmonic,
-            "ece": self.calibration_error,
-        }
+    level: str  # "unknown" for samples without a group
+    answered: Mapping[str, float]  # percent of the samples of each kind, "seen" or "unseen", as far as any
+    right: Mapping[str, float | None]  # percent of these predictions; None if there are none
+    H: float | None = None  # percent, per class, of the most probable node; None without both kinds
+    ece: float | None = None  # 0 to 1, calibration error of its probability
 
 
 def evaluate_levels(
@@ -69,55 +50,49 @@ def evaluate_levels(
         ends[rows] = taxonomy.answer(p, confidence).level
         for number, level in enumerate(taxonomy.levels):
             best[number, rows], sure[number, rows] = best_nodes(level, p)
+    seen = np.asarray(model.seen_)[y]
+    kinds = {name: kind for name, kind in (("seen", seen), ("unseen", ~seen)) if kind.any()}
     found = [
-        _level_result(level, y, best[number], sure[number], ends == number, np.asarray(model.seen_))
+        _level_result(level, y, best[number], sure[number], ends == number, kinds)
         for number, level in enumerate(taxonomy.levels)
     ]
-    none = _answered(np.zeros(len(y), dtype=bool), ends == len(found), np.asarray(model.seen_)[y])
-    lost = {kind: Answered(answered.share, None) for kind, answered in none.items()}
-    return (*found, LevelResult(UNKNOWN, lost))
+    shares = {name: 100 * float(np.mean(ends[kind] == len(found))) for name, kind in kinds.items()}
+    return (*found, LevelResult(UNKNOWN, shares, dict.fromkeys(kinds)))
 
 
 def _level_result(
-    level: Level, y: IndexArray, best: IndexArray, sure: FloatArray, ends: BoolArray, seen: BoolArray
+    level: Level,
+    y: IndexArray,
+    best: IndexArray,
+    sure: FloatArray,
+    ends: BoolArray,
+    kinds: Mapping[str, BoolArray],
 ) -> LevelResult:
     right = best == level.of_class[y]
     grouped = level.of_class[y] >= 0
-    kinds = [grouped & kind for kind in (seen[y], ~seen[y])]
-    harmonic = None
-    if all(kind.any() for kind in kinds):
-        harmonic = harmonic_mean(*(accuracy(y[kind], np.where(right, y, -1)[kind]) for kind in kinds))
-    error = reliability(sure[grouped], right[grouped]).ece
-    return LevelResult(level.name, _answered(right, ends, seen[y]), harmonic, error)
+    both = [grouped & kind for kind in kinds.values() if (grouped & kind).any()]
+    by_kind = [accuracy(y[kind], np.where(right, y, -1)[kind]) for kind in both]
+    here = {name: right[ends & kind] for name, kind in kinds.items()}  # of the predictions that end here
+    return LevelResult(
+        level.name,
+        {name: 100 * (len(here[name]) / int(kind.sum())) for name, kind in kinds.items()},
+        {name: 100 * float(found.mean()) if len(found) else None for name, found in here.items()},
+        harmonic_mean(*by_kind) if len(by_kind) == 2 else None,
+        reliability(sure[grouped], right[grouped]).ece,
+    )
 
 
-def _answered(right: BoolArray, ends: BoolArray, of_seen: BoolArray) -> dict[str, Answered]:
-    """Return the predictions of each kind of samples that are present."""
-    found = {}
-    for name, kind in zip(KINDS, (of_seen, ~of_seen)):
-        here = ends & kind
-        if kind.any():
-            share = 100 * float(here.sum() / kind.sum())
-            found[name] = Answered(share, 100 * float(right[here].mean()) if here.any() else None)
-    return found
-
-
-def format_levels(results: tuple[LevelResult, ...], confidence: float) -> list[str]:
+def format_levels(results: Sequence[LevelResult], confidence: float) -> list[str]:
     """Return the results as lines of text for a terminal."""
     lines = ["", f"{f'confidence {confidence:g}':<18}{'answered':>22}{'right':>22}{'H':>9}{'ECE':>9}"]
     lines.append(f"{'':<18}" + f"{'seen':>11}{'unseen':>11}" * 2)
     for result in results:
-        cells = [_percent(part.share, 11) for part in _of_kinds(result)]
-        cells += [_percent(part.right, 11) for part in _of_kinds(result)]
-        error = "" if result.calibration_error is None else f"{result.calibration_error:.3f}"
-        line = f"{result.name:<18}{''.join(cells)}{_percent(result.harmonic, 9)}{error:>9}"
-        lines.append(line.rstrip())
+        cells = [part.get(kind) for part in (result.answered, result.right) for kind in ("seen", "unseen")]
+        percents = "".join(_percent(value, 11) for value in cells) + _percent(result.H, 9)
+        error = "" if result.ece is None else f"{result.ece:9.3f}"
+        lines.append(f"{result.level:<18}{percents}{error}".rstrip())
     return lines
 
 
-def _of_kinds(result: LevelResult) -> list[Answered]:
-    return [result.answered.get(kind, Answered(np.nan, None)) for kind in KINDS]
-
-
 def _percent(value: float | None, width: int) -> str:
-    return " " * width if value is None or np.isnan(value) else f"{value:>{width - 2}.1f} %"
+    return " " * width if value is None else f"{value:>{width - 2}.1f} %"

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from unseen._core.blocks import BoolArray, FloatArray, row_blocks, top_columns
 from unseen._core.csv_files import csv_text
-from unseen._core.files import atomic_path
 from unseen._core.labels import UNKNOWN, LabelArray
 from unseen._core.npz import Member, map_npy, read_npz
 from unseen._core.scoring import iter_scores
@@ -25,7 +24,7 @@ from unseen._core.taxonomy import CONFIDENCE, Taxonomy
 from unseen.datasets import load_dataset
 from unseen.datasets.dataset import as_features
 from unseen.datasets.tables import read_samples
-from unseen.errors import UnseenError, need_extra
+from unseen.errors import UnseenError
 from unseen.models.io import Model
 from unseen.selection.confidence import probabilities
 from unseen.selection.search import GZSLClassifierCV
@@ -46,6 +45,24 @@ class Samples:
     names: NDArray[Any] | None = None
     labels: NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
+
+    def features_for(self, model: Model) -> Iterator[tuple[int, FloatArray]]:
+        """Yield (number of the first sample, features) of each block, checked for what the model takes."""
+        check_width(model, self.shape[1], self.name)
+        if not self.shape[0]:
+            raise UnseenError(f"{self.name} holds no samples.")
+        start = 0
+        for block in self.blocks():
+            X = as_features(block)
+            finite = np.isfinite(X)
+            if not finite.all():
+                row, column = np.argwhere(~finite)[0]
+                raise UnseenError(
+                    f"{self.name} holds {X[row, column]} at sample {start + row}, feature {column}, "
+                    "expected a finite number. Remove this sample or fill the value in."
+                )
+            yield start, X
+            start += len(X)
 
 
 def open_samples(
@@ -163,15 +180,9 @@ def predict_tables(
     groups = None if taxonomy is None else Taxonomy.from_table(taxonomy, model.classes_)
     threshold = None if reject is None else selected(model).rejection_threshold(reject)
     thresholds = None if coverage is None else selected(model).set_thresholds(coverage)
-    check_width(model, samples.shape[1], samples.name)
-    if not samples.shape[0]:
-        raise UnseenError(f"{samples.name} holds no samples.")
     top = min(top, len(model.classes_))
-    start = 0
-    for block in samples.blocks():
-        X = as_features(block)
-        check_finite(X, start, samples.name)
-        for scores in _score_blocks(model, X):
+    for start, X in samples.features_for(model):
+        for rows, scores in _score_blocks(model, X):
             p = probabilities(scores.astype(np.float64), getattr(model, "temperature_", 1.0))
             table = _best(model, scores, p, top)
             if groups is not None:
@@ -180,17 +191,20 @@ def predict_tables(
                 table["candidates"] = join_candidates(p, thresholds, model.classes_)
             if threshold is not None:
                 table |= _with_unknown(table, p.max(axis=1) < threshold)
-            yield {**_row_names(samples, start, len(scores)), **table}
-            start += len(scores)
+            numbers = range(start + rows.start, start + rows.stop)
+            if samples.names is None:
+                yield {"sample": numbers, **table}
+            else:
+                yield {"file": samples.names[numbers.start : numbers.stop].tolist(), **table}
 
 
-def _score_blocks(model: Model, X: FloatArray) -> Iterator[FloatArray]:
-    """Yield the scores of features whose columns have been matched."""
+def _score_blocks(model: Model, X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield (rows, their scores) for features whose columns have been matched."""
     blocks = iter_scores(model, X)
     with matched_features():
         first = next(blocks)  # all samples are checked here
-    for _, (scores,) in itertools.chain([first], blocks):
-        yield scores
+    for rows, (scores,) in itertools.chain([first], blocks):
+        yield rows, scores
 
 
 def selected(model: Model) -> GZSLClassifierCV:
@@ -213,23 +227,6 @@ def check_width(model: Model, width: int, name: str) -> None:
         )
 
 
-def check_finite(X: FloatArray, start: int, name: str) -> None:
-    """Reject values that are not finite, and say where they are; ``start`` is the number of the first row."""
-    finite = np.isfinite(X)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        raise UnseenError(
-            f"{name} holds {X[row, column]} at sample {start + row}, feature {column}, "
-            "expected a finite number. Remove this sample or fill the value in."
-        )
-
-
-def _row_names(samples: Samples, start: int, n: int) -> Table:
-    if samples.names is None:
-        return {"sample": range(start, start + n)}
-    return {"file": samples.names[start : start + n].tolist()}
-
-
 def _best(model: Model, scores: FloatArray, p: FloatArray, top: int) -> Table:
     """Return class, score, probability and kind of the ``top`` best classes; of equals the first column."""
     order = top_columns(scores, top)
@@ -239,7 +236,7 @@ def _best(model: Model, scores: FloatArray, p: FloatArray, top: int) -> Table:
         column, suffix = order[:, rank], f"_{rank + 1}" if rank else ""
         table[f"class{suffix}"] = model.classes_[column].tolist()
         table[f"score{suffix}"] = np.take_along_axis(scores, column[:, None], axis=1)[:, 0].tolist()
-        table[f"probability{suffix}"] = p[np.arange(len(column)), column].tolist()
+        table[f"probability{suffix}"] = np.take_along_axis(p, column[:, None], axis=1)[:, 0].tolist()
         table[f"kind{suffix}"] = kinds[column].tolist()
     return table
 
@@ -288,17 +285,3 @@ def write_tables(tables: Iterable[Table], file: IO[str]) -> None:
             for column in table.values()
         ]
         file.write(csv_text([*([] if number else [list(table)]), *zip(*columns)]))
-
-
-def write_parquet(tables: Iterable[Table], path: str | PathLike[str]) -> None:
-    """Write tables with the same columns as one Parquet file, one row group per table."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise need_extra("pyarrow", "pandas", "Writing Parquet") from None
-    groups = (pyarrow.table({name: list(column) for name, column in table.items()}) for table in tables)
-    first = next(groups)
-    with atomic_path(path) as temporary, pyarrow.parquet.ParquetWriter(temporary, first.schema) as writer:
-        for group in itertools.chain([first], groups):
-            writer.write_table(group)

@@ -102,7 +102,7 @@ def describe_model(
         "reliability": describe_reliability(model, tested),
         "sets": [] if tested is None else describe_sets(model, tested),
         "unknown": None if found is None or found.unknown is None else vars(found.unknown),
-        "levels": [] if found is None else [level.as_json() for level in found.levels],
+        "levels": [] if found is None else [vars(level) for level in found.levels],
         "confidence": confidence,
         "attributes": [] if data is None else readable_attributes(model, data),
         "twins": closest_classes(model),
