@@ -113,7 +113,7 @@ def test_a_mask_may_be_zeros_and_ones(kind):
     scores, seen = np.eye(3), np.array([True, False, True])
     found = ScoreMaxima.from_scores(scores, seen.astype(kind))
     np.testing.assert_array_equal(found.argmax_unseen, ScoreMaxima.from_scores(scores, seen).argmax_unseen)
-    for wrong in ([0, 1, 2], [0.5, 1.0, 1.0]):
+    for wrong in ([0, 1, 3], [0.5, 1.0, 1.0]):
         with pytest.raises(UnseenError):
             ScoreMaxima.from_scores(scores, np.array(wrong))
 
@@ -253,7 +253,7 @@ def test_gamma_as_a_float32_bias_gives_what_is_promised():
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        ({"min_seen": 101}, "min_seen=101, but expected percent: a number from 0 to 100"),
+        ({"min_seen": 101}, "min_seen=101, but expected percent, from 0 to 100"),
         ({"unseen_share": -1}, "unseen_share=-1, but expected percent"),
         ({"min_seen": 0.8}, "min_seen=0.8, but expected percent, from 0 to 100. Pass min_seen=80 for 80 %"),
         ({"min_unseen": 1}, "Pass min_unseen=100 for 100 %"),

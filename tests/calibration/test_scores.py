@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unseen.calibration.scores import Scores, read_more_scores, read_scores
+from unseen.calibration.scores import Scores, read_scores
 from unseen.errors import UnseenError
 
 NAMES = ["ant", "bee", "cow"]
@@ -57,9 +57,12 @@ def test_the_true_class_may_have_another_name(tmp_path, kind):
     found = read_scores(path, ["ant"], label_column="truth")
     np.testing.assert_array_equal(found.y, [0, 1, 2])
     assert found.class_names == tuple(NAMES)
-    np.testing.assert_array_equal(read_more_scores(path, CHOSEN, label_column="truth").y, [0, 1, 2])
-    with pytest.raises(UnseenError, match=r"has no 'y'.*--label-column|expected a number|of type"):
-        read_scores(path, ["ant"])
+    np.testing.assert_array_equal(read_scores(path, like=CHOSEN, label_column="truth").y, [0, 1, 2])
+    if kind == "npz":
+        assert read_scores(path).y is None
+    else:
+        with pytest.raises(UnseenError, match=r"column 'truth' is 'ant', expected a number.*--label-column"):
+            read_scores(path, ["ant"])
 
 
 CHOSEN = Scores(TABLE, np.arange(3), np.array([True, False, True]), tuple(NAMES))
@@ -72,33 +75,31 @@ def write(path, **content):
 
 def test_seen_classes_carry_over_by_name(tmp_path):
     path = write(tmp_path / "other.npz", scores=TABLE[:, :2], class_names=["cow", "bee"])
-    assert read_more_scores(path, CHOSEN).seen.tolist() == [True, False]
+    assert read_scores(path, like=CHOSEN).seen.tolist() == [True, False]
 
 
 def test_seen_classes_carry_over_by_position_without_names(tmp_path):
     path = write(tmp_path / "other.npz", scores=TABLE)
-    assert read_more_scores(path, CHOSEN).seen.tolist() == [True, False, True]
+    assert read_scores(path, like=CHOSEN).seen.tolist() == [True, False, True]
     with pytest.raises(UnseenError, match="has 2 classes, but gamma was chosen with 3"):
-        read_more_scores(write(tmp_path / "two.npz", scores=TABLE[:, :2]), CHOSEN)
+        read_scores(write(tmp_path / "two.npz", scores=TABLE[:, :2]), like=CHOSEN)
 
 
 def test_what_the_file_or_the_user_says_comes_first(tmp_path):
     path = write(tmp_path / "other.npz", scores=TABLE, class_names=["ant", "cow", "elk"], seen=[0, 0, 1])
-    assert read_more_scores(path, CHOSEN).seen.tolist() == [False, False, True]
-    assert read_more_scores(path, CHOSEN, ["ant", "cow", "owl"]).seen.tolist() == [True, True, False]
+    assert read_scores(path, like=CHOSEN).seen.tolist() == [False, False, True]
+    assert read_scores(path, ["ant", "cow", "owl"], like=CHOSEN).seen.tolist() == [True, True, False]
 
 
 def test_an_unknown_class_is_not_guessed(tmp_path):
     path = write(tmp_path / "other.npz", scores=TABLE, class_names=["ant", "cow", "elk"])
     with pytest.raises(UnseenError, match="has class 'elk', which the scores that chose gamma lack"):
-        read_more_scores(path, CHOSEN)
+        read_scores(path, like=CHOSEN)
 
 
-def test_true_classes_are_required_only_to_choose(tmp_path):
+def test_true_classes_are_optional(tmp_path):
     path = write(tmp_path / "other.npz", scores=TABLE, seen=[1, 0, 1])
-    assert read_more_scores(path, CHOSEN).y is None
-    with pytest.raises(UnseenError, match="has no 'y'"):
-        read_scores(path)
+    assert read_scores(path, like=CHOSEN).y is None
 
 
 def test_an_archive_without_scores_is_rejected(tmp_path):

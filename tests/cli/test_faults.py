@@ -397,7 +397,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(forks, tmp_path, command, k
         "fit": ["digits", "--method", "fake_methods:Dying", "--model", place / "model"],
         "predict": [model, features, "--out", place / "p.csv"],
         "export": [model, "--format", "npz", "--out", place / "m.npz"],
-        "calibrate": [empty, "--apply", empty, "--out", place / "a.npz"],
+        "calibrate": [empty, "--apply", empty, "--out", place / "a.csv"],
     }
     line = one_clear_line(forks.run(command, *arguments[command]))
     assert str(place) in line

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from unseen._core.blocks import BoolArray, IndexArray
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen._core.labels import shortened
 from unseen.calibration.bootstrap import Bootstrap, bootstrap
-from unseen.calibration.checks import absent_classes, find_warnings
 from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.scores import Scores
 from unseen.errors import UnseenError
 from unseen.metrics import AVERAGINGS, Accuracies, Averaging, auroc, gzsl_accuracies
+
+_SIDE_SCALE = 100  # times the size of the other side
+_SUM = 1e-3  # by which probabilities in half precision may miss their sum of 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +31,11 @@ class Calibration:
         The gamma that was chosen, with its accuracies on the samples that chose it.
     replicates : Bootstrap, optional
         H, AUSUC and gamma of resampled samples.
-    held_out : Accuracies, optional
-        The accuracies when every sample is predicted with a gamma that other samples chose.
     """
 
     curve: SeenUnseenCurve
     point: OperatingPoint
     replicates: Bootstrap | None = None
-    held_out: Accuracies | None = None
 
     @property
     def gamma(self) -> float:
@@ -64,8 +64,6 @@ class CalibrationResult:
         The calibration for ``"per-class"`` and for ``"per-sample"``.
     auroc : float
         How well ``d`` separates seen from unseen samples, 0 to 1.
-    folds : int, optional
-        The number of folds behind ``held_out``.
     """
 
     n_samples: tuple[int, int]
@@ -74,27 +72,31 @@ class CalibrationResult:
     warnings: list[str]
     by_weights: dict[Averaging, Calibration]
     auroc: float
-    folds: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Application:
-    """What a given gamma predicts for scores, and the accuracies if true classes are known."""
+    """What a given gamma predicts for scores.
+
+    Attributes
+    ----------
+    scores : Scores
+    gamma : float
+    predicted : ndarray of shape (n_samples,)
+        Columns.
+    changes : dict
+        The accuracies (without, with) calibration for ``"per-class"`` and for ``"per-sample"``. It is empty
+        unless there are true classes, some of them seen and some unseen.
+    """
 
     scores: Scores
     gamma: float
-    predicted: IndexArray  # (samples,), columns
-    calibrated: dict[Averaging, Accuracies] | None
-    uncalibrated: dict[Averaging, Accuracies] | None
+    predicted: IndexArray
+    changes: dict[Averaging, tuple[Accuracies, Accuracies]]
 
 
 def calibrate(
-    scores: Scores,
-    *,
-    goal: Goal | None = None,
-    n_replicates: int | None = None,
-    folds: int | None = None,
-    random_state: int = 0,
+    scores: Scores, *, goal: Goal | None = None, n_replicates: int | None = None, random_state: int = 0
 ) -> CalibrationResult:
     """Choose the gamma to subtract from the scores of the seen classes.
 
@@ -106,10 +108,8 @@ def calibrate(
         What gamma maximizes; the harmonic mean by default.
     n_replicates : int, optional
         Resample the samples this many times for the uncertainty of H, AUSUC and gamma.
-    folds : int, optional
-        Split the samples into this many parts, and measure each with the gamma that the others choose.
     random_state : int
-        Seed of the folds and of the resampling.
+        Seed of the resampling.
 
     Examples
     --------
@@ -119,86 +119,35 @@ def calibrate(
     >>> round(result.gamma, 2), result.uncalibrated.h, result.point.h
     (0.25, 0.0, 100.0)
     """
-    if scores.y is None:
-        raise UnseenError("These scores have no true classes (y), and calibrate needs them.")
     y, seen = scores.y, scores.seen
-    maxima = ScoreMaxima.from_scores(scores.scores, seen)
-
-    def choose(weights: Averaging) -> Calibration:
-        curve = SeenUnseenCurve.from_maxima(maxima, y, seen, weights)
-        point = curve.best_for(goal or Goal())
-        given: dict[str, Any] = {"weights": weights, "goal": goal, "random_state": random_state}
-        replicates = held_out = None
-        if n_replicates is not None:
-            replicates = bootstrap(maxima, y, seen, n_replicates=n_replicates, **given)
-        if folds is not None:
-            held_out = measure_held_out(maxima, y, seen, folds=folds, **given)
-        return Calibration(curve, point, replicates, held_out)
-
-    return CalibrationResult(
-        n_samples=(int(seen[y].sum()), int((~seen[y]).sum())),
-        n_classes=(int(seen.sum()), int((~seen).sum())),
-        absent_classes=absent_classes(scores),
-        warnings=find_warnings(scores, maxima),
-        by_weights={weights: choose(weights) for weights in AVERAGINGS},
-        auroc=auroc(maxima.flips[seen[y]], maxima.flips[~seen[y]]),
-        folds=folds,
-    )
-
-
-def measure_held_out(
-    maxima: ScoreMaxima,
-    y: IndexArray,
-    seen: BoolArray,
-    *,
-    weights: str = "per-class",
-    goal: Goal | None = None,
-    folds: int = 5,
-    random_state: int = 0,
-) -> Accuracies:
-    """Return the accuracies when every sample is predicted with the gamma that the other folds choose.
-
-    Parameters
-    ----------
-    maxima, y, seen, weights
-        As for ``SeenUnseenCurve.from_maxima``.
-    goal : Goal, optional
-        What gamma maximizes; the harmonic mean by default.
-    folds : int
-        The number of parts; the samples of every class are spread over them.
-    random_state : int
-    """
-    fold = _assign_folds(y, seen, folds, random_state)
-    predicted = np.empty_like(y)
-    for number in range(folds):
-        held_out, others = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        curve = SeenUnseenCurve.from_maxima(maxima.take(others), y[others], seen, weights)
-        predicted[held_out] = maxima.take(held_out).predict(curve.best_for(goal or Goal()).gamma)
-    return gzsl_accuracies(y, predicted, np.flatnonzero(seen), weights)
-
-
-def _assign_folds(y: IndexArray, seen: BoolArray, folds: int, random_state: int) -> IndexArray:
-    """Return the fold of every sample; the samples of a class are distributed in random order."""
-    smaller = int(min(seen[y].sum(), (~seen[y]).sum()))
-    if not 2 <= folds <= smaller:
+    if y is None:
         raise UnseenError(
-            f"Got folds={folds}, but expected 2 to {smaller}: every fold needs a seen and an unseen sample."
-            if smaller >= 2
-            else "Folds need at least two samples of seen classes and two of unseen classes."
+            "The scores have no true classes, which calibrate needs: expected a column or array 'y', or that "
+            "of --label-column."
         )
-    shuffled = np.random.default_rng(random_state).permutation(len(y))
-    by_class = shuffled[y[shuffled].argsort(kind="stable")]
-    fold = np.empty(len(y), dtype=np.intp)
-    for side in (seen, ~seen):
-        members = by_class[side[y[by_class]]]
-        fold[members] = np.arange(len(members)) % folds
-    return fold
+    maxima = ScoreMaxima.from_scores(scores.scores, seen)
+    found = {}
+    for weights in AVERAGINGS:
+        curve = SeenUnseenCurve.from_maxima(maxima, y, seen, weights)
+        point, replicates = curve.best_for(goal or Goal()), None
+        if n_replicates is not None:
+            drawn = {"n_replicates": n_replicates, "random_state": random_state}
+            replicates = bootstrap(maxima, y, seen, weights=weights, goal=goal, **drawn)
+        found[weights] = Calibration(curve, point, replicates)
+    is_seen = seen[y]
+    absent = [scores.name(column) for column in np.setdiff1d(np.arange(len(seen)), y)]
+    return CalibrationResult(
+        n_samples=(int(is_seen.sum()), int((~is_seen).sum())),
+        n_classes=(int(seen.sum()), int((~seen).sum())),
+        absent_classes=absent,
+        warnings=_find_warnings(scores, absent),
+        by_weights=found,
+        auroc=auroc(maxima.flips[is_seen], maxima.flips[~is_seen]),
+    )
 
 
 def apply_gamma(gamma: float, scores: Scores) -> Application:
     """Subtract gamma from the scores of the seen classes and predict.
-
-    Accuracies are known if there are true classes, some of them seen and some unseen.
 
     Examples
     --------
@@ -208,13 +157,42 @@ def apply_gamma(gamma: float, scores: Scores) -> Application:
     """
     maxima = ScoreMaxima.from_scores(scores.scores, scores.seen)
     predicted = maxima.predict_all(gamma)
-    return Application(
-        scores, gamma, predicted, _accuracies(scores, predicted), _accuracies(scores, maxima.predict())
-    )
+    changes = {}
+    y, seen = scores.y, np.flatnonzero(scores.seen)
+    if y is not None and 0 < scores.seen[y].sum() < len(y):
+        for weights in AVERAGINGS:
+            before = gzsl_accuracies(y, maxima.predict(), seen, weights)
+            changes[weights] = before, gzsl_accuracies(y, predicted, seen, weights)
+    return Application(scores, gamma, predicted, changes)
 
 
-def _accuracies(scores: Scores, predicted: IndexArray) -> dict[Averaging, Accuracies] | None:
-    y, seen = scores.y, scores.seen
-    if y is None or seen[y].all() or not seen[y].any():
-        return None
-    return {weights: gzsl_accuracies(y, predicted, np.flatnonzero(seen), weights) for weights in AVERAGINGS}
+def _find_warnings(scores: Scores, absent: Sequence[str]) -> list[str]:
+    """Return what a person should look at: absent classes, sides on another scale, probabilities."""
+    found = []
+    if absent:
+        verb = "has no sample and is" if len(absent) == 1 else "have no sample and are"
+        names = shortened(absent, 5)
+        found.append(f"{len(absent)} of {len(scores.seen)} classes {verb} ignored in the averages: {names}")
+    return found + _other_scale(scores.scores, scores.seen) + _probabilities(scores.scores)
+
+
+def _other_scale(table: FloatArray, is_seen: BoolArray) -> list[str]:
+    """Warn if seen and unseen classes seem to come from different kinds of scores."""
+    size = np.abs(table).max(axis=0, initial=0, where=np.isfinite(table))  # (classes,)
+    seen, unseen = (float(size[side].max(initial=0.0)) for side in (is_seen, ~is_seen))
+    if not (seen and unseen) or max(seen / unseen, unseen / seen) < _SIDE_SCALE:
+        return []
+    return [
+        f"the scores of seen classes reach {seen:.3g}, those of unseen classes {unseen:.3g}. Calibration "
+        "subtracts one number and cannot correct another scale: standardize each side first."
+    ]
+
+
+def _probabilities(table: FloatArray) -> list[str]:
+    """Point out rows that are probabilities: near 1 they leave no room for a difference."""
+    if not np.isfinite(table).all() or table.min() < 0 or np.abs(table.sum(axis=1) - 1).max() > _SUM:
+        return []
+    return [
+        "the scores of every sample sum to 1, so they are probabilities. Their logarithms calibrate better: "
+        "save numpy.log(scores)."
+    ]

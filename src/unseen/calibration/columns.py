@@ -11,9 +11,6 @@ from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.labels import LabelArray, class_mask, label_positions
 from unseen.errors import UnseenError
 
-_TEXT, _INTEGERS, _NUMBERS = "USTO", "iu", "iufb"  # kinds of NumPy types
-MASK_ADVICE = "Pass True for every class that had training samples."
-
 
 def column_names(scores: Any) -> LabelArray | None:
     """Return the column labels of a DataFrame (pandas or polars); None for anything else."""
@@ -30,7 +27,7 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
     """Return the column of every label.
 
     A label is the name of its column if columns have names. Integers are column numbers, unless the
-    names are integers themselves. So the labels of a classifier are names here.
+    names are numbers themselves. So the labels of a classifier are names here.
 
     Examples
     --------
@@ -40,23 +37,15 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
     array([2, 0])
     """
     given, names = _plain_labels(labels), _true_names(names)
-    are_text, names_are_numbers = (
-        given.dtype.kind in _TEXT,
-        names is not None and names.dtype.kind in _NUMBERS,
-    )
-    if given.ndim != 1 or not (are_text or names_are_numbers or given.dtype.kind in _INTEGERS):
+    by_name = names is not None and (given.dtype.kind == "U" or names.dtype.kind != "U")
+    if given.ndim != 1 or not (by_name or given.dtype.kind in "iu"):
+        expected = "names or indices" if names is not None else "indices (scores has no column names)"
         raise UnseenError(
-            f"{what} has shape {given.shape} and type {given.dtype}, expected a list of class "
-            f"{'indices' if names is None else 'names or indices'}."
+            f"{what} has shape {given.shape} and type {given.dtype}, expected a list of class {expected}."
         )
-    if names is not None and (are_text or names_are_numbers):
+    if names is not None and by_name:
         lacks = f"is none of the {n_classes} classes {names[0]} .. {names[-1]}"
-        return label_positions(_comparable(given), _comparable(names), what, lacks)
-    if are_text:
-        raise UnseenError(
-            f"{what} holds names such as {str(given[0])!r}, but the columns of scores have no names. "
-            "Pass scores as a DataFrame with class names as columns, or class indices."
-        )
+        return label_positions(given, names, what, lacks)
     outside = (given < 0) | (given >= n_classes)
     if outside.any():
         row = int(outside.argmax())
@@ -67,24 +56,21 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
     return given.astype(np.intp, copy=False)
 
 
+def _plain_labels(labels: ArrayLike) -> LabelArray:
+    """Return labels as numbers or as text of one type, also if they are objects, as pandas gives them."""
+    given: LabelArray = np.asarray(labels)
+    if given.dtype.kind == "O":
+        given = np.asarray(given.tolist())
+    return given.astype(str) if given.dtype.kind in "STO" else given
+
+
 def _true_names(names: LabelArray | None) -> LabelArray | None:
-    """Return None for the names 0, 1, ...: they are column numbers."""
+    """Return names as plain labels; None for the names 0, 1, ..., which are column numbers."""
     if names is None:
         return None
     plain = _plain_labels(names)
-    are_numbers = plain.dtype.kind in _INTEGERS and np.array_equal(plain, np.arange(len(plain)))
+    are_numbers = plain.dtype.kind in "iu" and np.array_equal(plain, np.arange(len(plain)))
     return None if are_numbers else plain
-
-
-def _plain_labels(labels: ArrayLike) -> LabelArray:
-    """Return labels as an array; objects, as pandas gives them, become text or numbers."""
-    given: LabelArray = np.asarray(labels)
-    return np.asarray(given.tolist()) if given.dtype.kind == "O" else given
-
-
-def _comparable(labels: LabelArray) -> LabelArray:
-    """Return all text as one type; numbers stay numbers."""
-    return labels.astype(str) if labels.dtype.kind in _TEXT else labels
 
 
 def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArray:
@@ -101,8 +87,10 @@ def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArr
     array([ True, False,  True])
     """
     given = _plain_labels(seen)
-    if given.dtype == bool or _is_mask(given, n_classes):
-        return _by_name(check_mask(given, n_classes), getattr(seen, "index", None), names)
+    if given.shape == (n_classes,) and given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all():
+        return _by_name(given.astype(bool, copy=False), getattr(seen, "index", None), names)
+    if given.dtype == bool:
+        raise UnseenError(f"seen has shape {given.shape}, expected one bool per class: ({n_classes},).")
     columns = find_columns(given, names, n_classes, "seen")
     if len(np.unique(columns)) < len(columns):
         twice = given[np.bincount(columns)[columns] > 1][0]
@@ -111,22 +99,6 @@ def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArr
             "(True or False) per class."
         )
     return class_mask(columns, n_classes)
-
-
-def check_mask(seen: ArrayLike, n_classes: int, advice: str = MASK_ADVICE) -> BoolArray:
-    """Return one bool per class; 0 and 1 stand for False and True."""
-    mask = np.asarray(seen)
-    if not _is_mask(mask, n_classes):
-        raise UnseenError(
-            f"seen has shape {mask.shape} and type {mask.dtype}, expected one bool per class: "
-            f"({n_classes},). {advice}"
-        )
-    return mask.astype(bool, copy=False)
-
-
-def _is_mask(given: LabelArray, n_classes: int) -> bool:
-    numbers = given.shape == (n_classes,) and given.dtype.kind in _NUMBERS
-    return numbers and bool(np.isin(given, (0, 1)).all())
 
 
 def _by_name(mask: BoolArray, index: Any, names: LabelArray | None) -> BoolArray:

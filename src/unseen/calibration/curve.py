@@ -19,8 +19,8 @@ from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen.calibration.columns import column_names, find_columns, seen_columns
 from unseen.calibration.display import SeenUnseenDisplay
 from unseen.calibration.goals import ROUNDING, Goal, OperatingPoint
-from unseen.calibration.maxima import ScoreMaxima
-from unseen.calibration.segments import last_of_equals, middle, segment_bounds, usable_segments
+from unseen.calibration.maxima import ScoreMaxima, check_scores
+from unseen.calibration.segments import middle, segment_bounds, usable_segments
 from unseen.errors import UnseenError
 from unseen.metrics import Accuracies, area_under_curve, class_weights, harmonic_mean
 
@@ -85,12 +85,10 @@ class SeenUnseenCurve:
         weights : {"per-class", "per-sample"}
             Whether every class or every sample has the same weight. Classes without samples are ignored.
         """
-        names, table = column_names(scores), np.asarray(scores)
-        n_classes = table.shape[1] if table.ndim == 2 else 0
-        mask = seen_columns(seen, names, n_classes) if n_classes else np.asarray(seen)
-        maxima = ScoreMaxima.from_scores(table, mask)
-        columns = y if names is None else find_columns(y, names, n_classes)
-        return cls.from_maxima(maxima, columns, mask, weights)
+        names, table = column_names(scores), check_scores(scores)
+        mask = seen_columns(seen, names, table.shape[1])
+        columns = find_columns(y, names, table.shape[1])
+        return cls.from_maxima(ScoreMaxima.from_scores(table, mask), columns, mask, weights)
 
     @classmethod
     def from_maxima(
@@ -101,14 +99,17 @@ class SeenUnseenCurve:
         Here ``y`` holds column numbers and ``seen`` one bool per class.
         """
         mask = np.asarray(seen)
-        columns, count = check_label_columns(y, len(maxima), mask)
-        samples, d = sorted_flips(maxima, columns)
+        columns, count = _check_label_columns(y, len(maxima), mask)
+        # Calibration can win or lose the samples that are right among the classes of their own side.
+        right = np.flatnonzero((maxima.argmax_seen == columns) | (maxima.argmax_unseen == columns))
+        samples = right[maxima.flips[right].argsort()]
+        d, resolution = maxima.flips[samples], _resolution_of(maxima, samples)
         unseen, kept, h = _accumulate(columns[samples], mask, count, weights)
-        last = last_of_equals(d)
+        last = np.append(d[1:] > d[:-1], True)[: len(d)]  # samples with equal d flip together
         if not last.all():
             ends = np.append(True, last)
             d, unseen, kept, h = d[last], unseen[ends], kept[ends], h[ends]
-        return cls(d, unseen, kept, h, area_under_curve(unseen, kept), resolution_of(maxima, samples))
+        return cls(d, unseen, kept, h, area_under_curve(unseen, kept), resolution)
 
     def __repr__(self) -> str:
         """Return the best point, not thousands of breakpoints."""
@@ -193,9 +194,27 @@ class SeenUnseenCurve:
         return self.best_for(Goal(min_seen, min_unseen, unseen_share))
 
     def best_for(self, goal: Goal) -> OperatingPoint:
-        """Return the best operating point for a goal."""
+        """Return the best operating point for a goal; an error if no gamma reaches it."""
+        return goal.check(self.closest_to(goal))
+
+    def closest_to(self, goal: Goal) -> OperatingPoint:
+        """Return the operating point that is best for a goal, whether it reaches the goal or not.
+
+        Ties are broken by the larger sum of both accuracies, then by the wider segment, which tolerates
+        larger changes of the scores, then by the gamma nearest to 0.
+        """
         value = goal.value(self.unseen_curve, self.seen_curve, self.h_curve)
-        return goal.check(self._choose(value))
+        k = np.flatnonzero(usable_segments(self.breakpoints, self.resolution))
+        k = k[_largest(value[k])]
+        k = k[_largest(self.unseen_curve[k] + self.seen_curve[k])]
+        low, high = segment_bounds(self.breakpoints, k)
+        with np.errstate(over="ignore"):
+            widest = high - low == (high - low).max()
+        k, low, high = k[widest], low[widest], high[widest]
+        gamma = middle(low, high, self.breakpoints)
+        i = np.abs(gamma).argmin()
+        unseen, seen, h = (float(curve[k[i]]) for curve in (self.unseen_curve, self.seen_curve, self.h_curve))
+        return OperatingPoint(float(gamma[i]), (float(low[i]), float(high[i])), unseen, seen, h)
 
     def plot(self, ax: Axes | None = None) -> SeenUnseenDisplay:
         """Draw the curve with matplotlib; return the display, which has ``ax_`` and ``figure_``."""
@@ -209,31 +228,13 @@ class SeenUnseenCurve:
     def _best(self) -> OperatingPoint:
         return self.best()
 
-    def _choose(self, value: FloatArray) -> OperatingPoint:
-        """Return the point of the segment with the largest value.
-
-        Ties are broken by the larger sum of both accuracies, then by the wider segment, which tolerates
-        larger changes of the scores, then by the gamma nearest to 0.
-        """
-        k = np.flatnonzero(usable_segments(self.breakpoints, self.resolution))
-        k = k[_largest(value[k])]
-        k = k[_largest(self.unseen_curve[k] + self.seen_curve[k])]
-        low, high = segment_bounds(self.breakpoints, k)
-        with np.errstate(over="ignore"):
-            widest = high - low == (high - low).max()
-        k, low, high = k[widest], low[widest], high[widest]
-        gamma = middle(low, high, self.breakpoints)
-        i = np.abs(gamma).argmin()
-        unseen, seen, h = (float(curve[k[i]]) for curve in (self.unseen_curve, self.seen_curve, self.h_curve))
-        return OperatingPoint(float(gamma[i]), (float(low[i]), float(high[i])), unseen, seen, h)
-
 
 def _largest(value: FloatArray) -> IndexArray:
     """Return the indices of all entries that equal the largest one up to rounding."""
     return np.flatnonzero(value >= value.max() - ROUNDING)
 
 
-def check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
+def _check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
     """Return y as columns, and the number of samples of each class; reject y without both kinds of class."""
     labels = find_columns(y, None, len(seen))
     if len(labels) != n_samples:
@@ -248,18 +249,7 @@ def check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[
     return labels, count
 
 
-def sorted_flips(maxima: ScoreMaxima, y: IndexArray) -> tuple[IndexArray, FloatArray]:
-    """Return the samples that calibration can win or lose, sorted by their d, and these d.
-
-    These are the samples that are right among the classes of their own side. All others are wrong at
-    every gamma.
-    """
-    right = np.flatnonzero((maxima.argmax_seen == y) | (maxima.argmax_unseen == y))
-    samples = right[maxima.flips[right].argsort()]
-    return samples, maxima.flips[samples]
-
-
-def resolution_of(maxima: ScoreMaxima, samples: IndexArray) -> float:
+def _resolution_of(maxima: ScoreMaxima, samples: IndexArray) -> float:
     """Return the width of gammas that rounding blurs when gamma is subtracted from the scores.
 
     With |scores| <= M and unit roundoff eps / 2, computing d, rounding gamma to the type of the scores and

@@ -46,8 +46,9 @@ class Goal:
         if len(given) > 1:
             raise UnseenError(f"Got {' and '.join(given)}, but expected one goal. Pass one of them.")
         for name, value in vars(self).items():
-            if value is not None:
-                _check_percent(name, value)
+            if value is not None and (not 0 <= value <= 100 or 0 < value <= 1):
+                hint = f" Pass {name}={100 * value:g} for {100 * value:g} %." if 0 < value <= 1 else ""
+                raise UnseenError(f"Got {name}={value}, but expected percent, from 0 to 100.{hint}")
 
     def value(self, unseen: FloatArray, seen: FloatArray, h: FloatArray) -> FloatArray:
         """Return what to maximize, for accuracies in percent."""
@@ -63,26 +64,14 @@ class Goal:
 
     def check(self, point: OperatingPoint) -> OperatingPoint:
         """Return the point if it meets the goal's condition; reject it otherwise."""
-        for kind, bound, got in (
-            ("seen", self.min_seen, point.seen),
-            ("unseen", self.min_unseen, point.unseen),
-        ):
+        conditions = ("seen", self.min_seen, point.seen), ("unseen", self.min_unseen, point.unseen)
+        for kind, bound, got in conditions:
             if bound is not None and got < bound - ROUNDING:
                 raise UnseenError(
                     f"No gamma gives min_{kind}={bound:g}: the highest accuracy on {kind} samples is "
                     f"{got:.1f} %. Lower the threshold."
                 )
         return point
-
-
-def _check_percent(name: str, value: float) -> None:
-    if not 0 <= value <= 100:
-        raise UnseenError(f"Got {name}={value}, but expected percent: a number from 0 to 100.")
-    if 0 < value <= 1:
-        raise UnseenError(
-            f"Got {name}={value}, but expected percent, from 0 to 100. "
-            f"Pass {name}={100 * value:g} for {100 * value:g} %."
-        )
 
 
 def _gain_if_kept(bound: float, *, kept: FloatArray, gained: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen.calibration.columns import check_mask
+from unseen.calibration.columns import seen_columns
 from unseen.errors import UnseenError
 
 _CACHED = 2**15  # scores copied at a time: few enough to be in the cache when they are searched
@@ -41,7 +41,8 @@ class ScoreMaxima:
     @classmethod
     def from_scores(cls, scores: ArrayLike, seen: ArrayLike) -> Self:
         """Reduce scores (n_samples, n_classes) with the mask of seen classes (n_classes,)."""
-        checked, mask = _check_scores(scores, seen)
+        checked = check_scores(scores)
+        mask = seen_columns(seen, None, checked.shape[1])
         # the best class of all is that of the larger side, except if it belongs to the smaller one
         fewer = mask if 2 * mask.sum() <= len(mask) else ~mask
         best, column = _best_columns(checked, np.arange(len(mask)))
@@ -111,16 +112,15 @@ class ScoreMaxima:
         return len(self.best_seen)
 
 
-def _check_scores(scores: ArrayLike, seen: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    scores = np.asarray(scores)
-    if scores.ndim != 2 or scores.dtype.kind not in "fiub":
+def check_scores(scores: ArrayLike) -> FloatArray:
+    """Return scores as floats of shape (samples, classes)."""
+    table = np.asarray(scores)
+    if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise UnseenError(
-            f"scores has shape {scores.shape} and type {scores.dtype}, "
+            f"scores has shape {table.shape} and type {table.dtype}, "
             "expected numbers of shape (samples, classes)."
         )
-    if scores.dtype.kind != "f":
-        scores = scores.astype(np.float64)
-    return scores, check_mask(seen, scores.shape[1])
+    return table if table.dtype.kind == "f" else table.astype(np.float64)
 
 
 def _best_columns(

@@ -14,11 +14,6 @@ _LARGEST = np.finfo(np.float64).max
 _DENSE = 16  # a run of narrow segments wider than this many resolutions is more than rounding
 
 
-def last_of_equals(d: FloatArray) -> BoolArray:
-    """Mark the last of each run of equal numbers, since samples with equal d flip together."""
-    return np.append(d[1:] > d[:-1], True)[: len(d)]
-
-
 def segment_bounds(breakpoints: FloatArray, k: IndexArray) -> tuple[FloatArray, FloatArray]:
     """Return the ends (low, high) of segments k."""
     K = len(breakpoints)
