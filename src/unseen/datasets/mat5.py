@@ -11,10 +11,10 @@ flags, dimensions, name, and then the values, or one MATRIX for each cell.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,12 @@ from unseen._core.npz import LONGEST, MOST_COMPRESSION, check_fits
 
 HEADER = 128
 CHUNK = 2**16
+HEAD = 2**12  # bytes in which a variable says its name, of at most 63 letters
 MATRIX, COMPRESSED = 14, 15
-# how values are stored: type of an element -> NumPy type; the last two are text in UTF-8 and UTF-16
+# how values are stored: type of an element -> NumPy type; text also in UTF-8 and UTF-16
 STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-STORED |= {16: "u1", 17: "u2"}
-UTF8 = 16
+UTF8, UTF16 = 16, 17
+STORED[UTF16] = "u2"
 # classes of a variable; numbers are stored in the smallest type that holds them, whatever their class is
 CELL, CHAR, NUMBERS = 1, 4, range(6, 16)
 COMPLEX = 0x800  # flag
@@ -38,193 +39,151 @@ def read_mat5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     found = {}
     with open(path, "rb") as file:
         size = path.stat().st_size
-        header = file.read(HEADER)
-        order = {b"IM": "<", b"MI": ">"}.get(header[126:128])
+        order = {b"IM": "<", b"MI": ">"}.get(file.read(HEADER)[126:128])
         if order is None:
             raise ValueError("it has no header of version 5")
         while (start := file.tell()) < size:
-            kind, length, _ = _Plain(file, size - start).tag(order)
+            kind, length = _tag(file.read(8), order)
             if kind not in (MATRIX, COMPRESSED) or length > size - file.tell():
                 raise ValueError(f"it holds {length} bytes of type {kind} at byte {start}")
-            name, value = _variable(file, kind, length, order, names)
-            if value is not None:
-                found[name] = value
+            name = _Variable.open(_read(file, kind, length, order, HEAD), order).name
+            if name in names:
+                file.seek(start + 8)
+                found[name] = _Variable.open(_read(file, kind, length, order), order).values()
             file.seek(start + 8 + length)
     return found
 
 
-def _variable(
-    file: BufferedReader, kind: int, length: int, order: str, names: Sequence[str]
-) -> tuple[str, NDArray[Any] | None]:
-    """Return (name, value) of the variable that starts here; no value if its name was not asked for."""
-    source: _Source = _Plain(file, length)
-    if kind == COMPRESSED:
-        source = _Inflated(file, length)
-        kind, length, _ = source.tag(order)
-        source.keep(length)
-    if kind != MATRIX:
-        raise ValueError(f"it holds a variable of type {kind}")
-    head = _Head(source, order)
-    if head.name not in names:
-        return head.name, None
-    value = _values(source, order, head)
-    source.finish()
-    return head.name, value
+def _tag(content: bytes | bytearray | memoryview, order: str) -> tuple[int, int]:
+    """Return (type, size)."""
+    if len(content) < 8:
+        raise ValueError("it ends too early")
+    kind, length = np.frombuffer(content, f"{order}u4", 2).tolist()
+    return kind, length
 
 
-class _Source:
-    """Bytes that are read in order, never more than ``left``."""
+def _read(file: BufferedReader, kind: int, length: int, order: str, most: int | None = None) -> bytearray:
+    """Return the content of the variable that starts here, or only its start."""
+    if kind == MATRIX:
+        length = min(length, most or length)
+        check_fits(length, "A variable in it")
+        content = bytearray(length)
+        file.readinto(content)
+        return content
+    content, size = bytearray(), -1  # of the variable
+    for block in _inflate(file, length):
+        content += block
+        if size < 0 and len(content) >= 8:
+            kind, size = _tag(content, order)
+            if kind != MATRIX or size > MOST_COMPRESSION * length:
+                raise ValueError(f"it announces {size} bytes of type {kind}, but only {length} are left")
+            check_fits(min(size, most or size), "A variable in it")
+            del content[:8]
+        if 0 <= size < len(content):
+            raise ValueError("a deflated part of it has another size than announced")
+        if most is not None and len(content) >= most:
+            return content
+    if len(content) != size:
+        raise ValueError("a deflated part of it ends too early")
+    return content
 
-    left: int
 
-    def read(self, n: int) -> bytearray:
-        """Return the next n bytes."""
-        if n > self.left:
-            raise ValueError(f"it announces {n} bytes but {self.left} are left")
-        check_fits(n, "A variable in it")
-        self.left -= n
-        return self._read(n)
+def _inflate(file: BufferedReader, length: int) -> Iterator[bytes]:
+    """Yield a deflated part of a file in blocks; its checksum is verified at the end."""
+    stream = zlib.decompressobj()
+    while not stream.eof:
+        deflated = stream.unconsumed_tail
+        if not deflated:
+            deflated = file.read(min(CHUNK, length))
+            length -= len(deflated)
+        block = stream.decompress(deflated, CHUNK)
+        if not block and not deflated:
+            raise ValueError("a deflated part of it ends too early")
+        yield block
 
-    def _read(self, n: int) -> bytearray:
-        raise NotImplementedError
 
-    def keep(self, n: int) -> int:
-        """Let no more than n bytes be left; returns how many are left beyond them."""
-        if n > self.left:
-            raise ValueError(f"it announces {n} bytes but {self.left} are left")
-        beyond, self.left = self.left - n, n
-        return beyond
+class _Elements:
+    """A sequence of elements, read in order."""
 
-    def skip(self) -> None:
-        """Pass over what is left."""
-        while self.left:
-            self.read(min(self.left, CHUNK))
+    def __init__(self, content: bytearray | memoryview, order: str) -> None:
+        self.left, self.order = memoryview(content), order
 
-    def finish(self) -> None:
-        """Reject content that is not what was written, as far as that can be checked."""
-
-    def tag(self, order: str) -> tuple[int, int, bytearray]:
-        """Return (type, bytes, content); short content is in the tag itself, longer content follows."""
-        first = self.read(8)
-        word = int(np.frombuffer(first, f"{order}u4")[0])
-        if word >> 16:  # short: two bytes of size, two of type, four of content
-            if word >> 16 > 4:
-                raise ValueError(f"a short part of it has {word >> 16} bytes")
-            return word & 0xFFFF, word >> 16, first[4:]
-        return word, int(np.frombuffer(first, f"{order}u4")[1]), bytearray()
-
-    def part(self, order: str) -> tuple[int, bytearray]:
-        """Return (type, content) of the next element, without its padding."""
-        kind, length, content = self.tag(order)
-        if content:
-            return kind, content[:length]
-        content = self.read(length)
-        self.read(min(-length % 8, self.left))  # the last element may lack it
+    def next(self) -> tuple[int, memoryview]:
+        """Return (type, content); short content is in the tag itself, longer content follows."""
+        tag = self._take(8)
+        kind, length = _tag(tag, self.order)
+        if short := kind >> 16:  # two bytes of size, two of type, four of content
+            if short > 4:
+                raise ValueError(f"a short part of it has {short} bytes")
+            return kind & 0xFFFF, tag[4 : 4 + short]
+        content = self._take(length)
+        self.left = self.left[-length % 8 :]  # padding, which the last element may lack
         return kind, content
 
+    def _take(self, n: int) -> memoryview:
+        if n > len(self.left):
+            raise ValueError(f"it announces {n} bytes but {len(self.left)} are left")
+        taken, self.left = self.left[:n], self.left[n:]
+        return taken
 
-class _Plain(_Source):
-    """Bytes of a file."""
-
-    def __init__(self, file: BufferedReader, left: int) -> None:
-        self.file, self.left = file, left
-
-    def _read(self, n: int) -> bytearray:
-        content = bytearray(n)
-        if self.file.readinto(content) < n:
-            raise ValueError("it ends too early")
-        return content
-
-
-class _Inflated(_Source):
-    """Bytes of a deflated part of a file, inflated as they are asked for."""
-
-    def __init__(self, file: BufferedReader, length: int) -> None:
-        self.file, self.length = file, length
-        self.left = MOST_COMPRESSION * length
-        self.stream = zlib.decompressobj()
-
-    def _read(self, n: int) -> bytearray:
-        content = bytearray(n)
-        done = 0
-        while done < n:
-            block = self.stream.decompress(self._deflated(), min(n - done, CHUNK))
-            if not block and (self.stream.eof or not (self.length or self.stream.unconsumed_tail)):
-                raise ValueError("a deflated part of it ends too early")
-            content[done : done + len(block)] = block
-            done += len(block)
-        return content
-
-    def _deflated(self) -> bytes:
-        if self.stream.unconsumed_tail:
-            return self.stream.unconsumed_tail
-        block = self.file.read(min(CHUNK, self.length))
-        self.length -= len(block)
-        return block
-
-    def finish(self) -> None:
-        """Read to the end, where the checksum is."""
-        self.skip()
-        while not self.stream.eof:
-            content = self._deflated()
-            if self.stream.decompress(content, CHUNK) or not content:
-                raise ValueError("a deflated part of it has another size than announced")
+    def numbers(self, what: str) -> NDArray[Any]:
+        """Return the numbers of the next element; text in UTF-8 as the codes of its letters."""
+        kind, content = self.next()
+        if kind == UTF8:
+            return np.array([ord(letter) for letter in str(content, "utf-8")], dtype=np.uint32)
+        if kind not in STORED:
+            raise ValueError(f"{what} holds values of type {kind}")
+        return np.frombuffer(content, f"{self.order}{STORED[kind]}")
 
 
-class _Head:
-    """The head of a variable: flags, dimensions and name."""
+class _Variable(NamedTuple):
+    """A variable whose head is read: flags, dimensions and name."""
 
+    elements: _Elements
+    name: str
     shape: tuple[int, ...]
+    kind: int
 
-    def __init__(self, source: _Source, order: str) -> None:
-        flags = source.part(order)[1]
+    @classmethod
+    def open(cls, content: bytearray | memoryview, order: str) -> _Variable:
+        elements = _Elements(content, order)
+        flags = elements.next()[1]
         if len(flags) != 8:
             raise ValueError("a variable has no flags")
         word = int(np.frombuffer(flags, f"{order}u4")[0])
-        self.kind, self.complex = word & 0xFF, bool(word & COMPLEX)
-        self.shape, self.name, self.count = (), "", 0
-        if self.kind not in range(1, 16):
-            return  # a MATLAB object, which has another layout
-        sizes = source.part(order)[1]
-        self.shape = tuple(np.frombuffer(sizes, f"{order}i4").tolist())
-        self.name = source.part(order)[1].decode("latin-1")
-        if len(self.shape) < 2 or min(self.shape) < 0:
-            raise ValueError(f"{self.name} announces shape {self.shape}")
-        self.count = int(np.prod(self.shape, dtype=object))
+        if word & 0xFF not in range(1, 16):
+            return cls(elements, "", (), 0)  # a MATLAB object, which has another layout
+        shape = tuple(np.frombuffer(elements.next()[1], f"{order}i4").tolist())
+        name = str(elements.next()[1], "latin-1")
+        if len(shape) < 2 or min(shape) < 0:
+            raise ValueError(f"{name} announces shape {shape}")
+        return cls(elements, name, shape, word & (0xFF | COMPLEX))
 
+    def values(self) -> NDArray[Any]:
+        """Return numbers as an array, text as an array with one str per row, cells as their texts."""
+        count = int(np.prod(self.shape, dtype=object))
+        if self.kind == CELL:
+            if count > len(self.elements.left) // 8:
+                raise ValueError(f"{self.name} announces {count} cells in {len(self.elements.left)} bytes")
+            return np.array([self._cell() for _ in range(count)], dtype=str)
+        if self.kind != CHAR and self.kind not in NUMBERS:
+            raise ValueError(f"{self.name} is of class {self.kind}, expected numbers, text or cells")
+        values = self.elements.numbers(self.name)
+        if self.kind == CHAR and not count:
+            return np.array([""])
+        if len(values) != count:
+            raise ValueError(f"{self.name} announces shape {self.shape}, but holds {len(values)} values")
+        values = values.reshape(self.shape, order="F")
+        if self.kind in NUMBERS:
+            return values
+        return np.array([decode(row) for row in values.reshape(self.shape[0], -1)])
 
-def _values(source: _Source, order: str, head: _Head) -> NDArray[Any]:
-    """Return numbers as an array, text as an array of str with one entry per row, cells as their texts."""
-    if head.kind == CELL:
-        return _cells(source, order, head)
-    if head.kind == CHAR:
-        return _decoded(source, order, head)
-    if head.kind not in NUMBERS or head.complex:
-        raise ValueError(f"{head.name} is of class {head.kind}, expected numbers, text or cells")
-    kind, content = source.part(order)
-    if kind not in STORED:
-        raise ValueError(f"{head.name} holds values of type {kind}")
-    return _shaped(np.frombuffer(content, f"{order}{STORED[kind]}"), head)
-
-
-def _shaped(values: NDArray[Any], head: _Head) -> NDArray[Any]:
-    if len(values) != head.count:
-        raise ValueError(f"{head.name} announces shape {head.shape}, but holds {len(values)} values")
-    return values.reshape(head.shape, order="F")
-
-
-def _decoded(source: _Source, order: str, head: _Head) -> NDArray[np.str_]:
-    kind, content = source.part(order)
-    if kind == UTF8:
-        codes = np.array([ord(letter) for letter in content.decode("utf-8")], dtype=np.uint32)
-    elif kind in STORED:
-        codes = np.frombuffer(content, f"{order}{STORED[kind]}")
-    else:
-        raise ValueError(f"{head.name} holds text of type {kind}")
-    if not head.count:
-        return np.array([""])
-    letters = _shaped(codes, head).reshape(head.shape[0], -1)
-    return np.array([decode(row) for row in letters])
+    def _cell(self) -> str:
+        kind, content = self.elements.next()
+        if kind != MATRIX:
+            raise ValueError(f"a cell is of type {kind}")
+        values = _Variable.open(content, self.elements.order).values() if content else np.empty(0)
+        return str(values.ravel()[0]) if values.size else ""
 
 
 def decode(codes: NDArray[Any]) -> str:
@@ -237,23 +196,3 @@ def decode(codes: NDArray[Any]) -> str:
         raise ValueError(f"a name in it has {len(codes)} letters, expected at most {LONGEST}")
     wide = codes.dtype.itemsize > 2
     return codes.astype("<u4" if wide else "<u2").tobytes().decode("utf-32-le" if wide else "utf-16-le")
-
-
-def _cells(source: _Source, order: str, head: _Head) -> NDArray[np.str_]:
-    """Return the text of every cell, in the order of the file."""
-    if head.count > source.left // 8:
-        raise ValueError(f"{head.name} announces {head.count} cells in {source.left} bytes")
-    return np.array([_cell_array(source, order) for _ in range(head.count)], dtype=str)
-
-
-def _cell_array(source: _Source, order: str) -> str:
-    kind, length, _ = source.tag(order)
-    if kind != MATRIX:
-        raise ValueError(f"a cell is of type {kind}")
-    if not length:
-        return ""
-    beyond = source.keep(length)
-    values = _values(source, order, _Head(source, order))
-    source.skip()
-    source.left = beyond
-    return str(values.ravel()[0]) if values.size else ""
