@@ -87,10 +87,10 @@ def test_another_encoding_is_named(tmp_path):
 def test_a_table_without_header_is_named(tmp_path):
     data = save(tmp_path / "a.npz", prototypes=None)
     message = refusal(data, prototypes=table(tmp_path / "p.csv", header=""))
-    assert "p.csv has no header: its first line 'antelope,0,1.5,6'" in message
+    assert "p.csv has no header: its first line holds 0, 1.5, 6." in message
 
 
-@pytest.mark.parametrize("header", [",0,1,2", "class,0,1,2", "animal,0,1,2", "class,3,1,2"])
+@pytest.mark.parametrize("header", [",0,1,2", "class,0,1,2", "animal,0,1,2"])
 def test_numbers_may_name_attributes(tmp_path, header):
     """A DataFrame without column names is written like this."""
     found = read_prototypes(table(tmp_path / "p.csv", header=header))

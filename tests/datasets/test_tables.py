@@ -155,10 +155,10 @@ def test_a_wrong_cell_is_named_by_its_place(tmp_path, column, cell, expected):
     assert all(part in message for part in (str(path), *expected))
 
 
-def test_numbers_with_units_or_separators_are_shown(tmp_path):
+def test_a_table_without_numbers_is_named(tmp_path):
     path = write(tmp_path / "s.csv", ["fruit;weight", "apple;1.234,50", "fig;-0,5 kg"])
     message = rejection(path, label="fruit", prototypes=attributes(tmp_path / "a.csv"))
-    assert "has no column of numbers" in message and "Column 'weight' holds '1.234,50'" in message
+    assert "s.csv has no column of numbers" in message
 
 
 def test_lists_in_parquet_are_not_numbers(files):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
@@ -10,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from unseen._core.blocks import FloatArray
 from unseen._core.csv_files import iterate_csv
 from unseen._core.npz import read_npz
 from unseen._core.prototypes import Encoder, Prototypes, align, combine
 from unseen._core.tables import INDEX_NAMES, Table, counts_up, is_number, read_table
+from unseen.datasets.dataset import find_overflow
 from unseen.errors import UnseenError
 
 __all__ = ["Prototypes", "align", "combine", "read_prototypes", "read_sources"]
@@ -36,33 +37,26 @@ def read_prototypes(path: Path, encoder: Encoder | None = None) -> Prototypes:
     """
     if path.suffix == ".npz":
         return _read_npz_prototypes(path)
-    table, label = _open_table(path)
-    attributes = _attributes(table, label)
-    if len(attributes) != 1 or not table.is_text(attributes[0]):
-        return _from_table(table, label)
-    if encoder is None:
-        raise UnseenError(
-            f"{path} describes classes in words. Give a text encoder with --encoder: an ONNX file, a folder "
-            "in Hugging Face layout, or hf:owner/name."
-        )
-    texts: dict[str, list[str]] = {}
-    for name, text in zip(_class_names(table, label), table.columns[attributes[0]]):
-        texts.setdefault(name, []).append(text)
-    return replace(Prototypes.from_text(texts, encoder), files=(path,))
-
-
-def _open_table(path: Path) -> tuple[Table, str]:
-    """Return a table of classes, and the column that names them."""
     if not path.is_file():
         raise UnseenError(
             f"There is no file {path}, expected a table with one line per class: name, then attributes."
         )
-    header: list[str] = []
-    if path.suffix.lower() != ".parquet":
-        _, header = next(iterate_csv(path))
-        _check_header(path, header)
+    header = [] if path.suffix.lower() == ".parquet" else next(iterate_csv(path))[1]
     table = read_table(path, text=header[:1])
-    return table, _naming_column(table)
+    label = _naming_column(table)
+    names = table.text(label).tolist()
+    if "" in names:
+        raise UnseenError(f"{table.place(names.index(''), label)} is empty, expected the name of a class.")
+    others = [name for name in table.columns if name != label and name not in INDEX_NAMES]
+    columns = [name for name in others if not table.is_empty(name)]
+    if len(columns) == 1 and table.is_text(columns[0]):
+        return _from_words(path, names, table.columns[columns[0]].tolist(), encoder)
+    S = finite_numbers(table, columns, "An attribute is a number for every class.").astype(np.float64)
+    again = np.setdiff1d(np.arange(len(names)), np.unique(names, return_index=True)[1])
+    if len(again):
+        where = table.place(again[0], label)
+        raise UnseenError(f"{where} describes class {names[again[0]]!r} twice. Describe it once.")
+    return Prototypes(np.array(names), tuple(columns), S, (path,))
 
 
 def _naming_column(table: Table) -> str:
@@ -79,46 +73,41 @@ def _naming_column(table: Table) -> str:
     )
 
 
-def _attributes(table: Table, label: str) -> list[str]:
-    """Return the columns that describe: all but the class, the row index, and those without content."""
-    return [
-        name
-        for name in table.columns
-        if name != label and name not in INDEX_NAMES and not table.is_empty(name)
-    ]
-
-
-def _class_names(table: Table, label: str) -> list[str]:
-    names: list[str] = table.text(label).tolist()
-    if "" in names:
-        raise UnseenError(f"{table.place(names.index(''), label)} is empty, expected the name of a class.")
-    return names
-
-
-def _from_table(table: Table, label: str) -> Prototypes:
-    """Return the descriptions in a table of attributes."""
-    attributes, names = _attributes(table, label), _class_names(table, label)
-    S = table.numbers(attributes, "An attribute is a number for every class.").astype(np.float64)
-    if not np.isfinite(S).all():
-        row, column = np.argwhere(~np.isfinite(S))[0]
-        what = "empty" if np.isnan(S[row, column]) else S[row, column]
-        raise UnseenError(f"{table.place(row, attributes[column])} is {what}, expected a finite number.")
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        rows = [row for row, name in enumerate(names) if name == twice]
-        raise UnseenError(f"{table.place(rows[1], label)} describes class {twice!r} twice. Describe it once.")
-    return Prototypes(np.array(names), tuple(attributes), S, (table.path,))
-
-
-def _check_header(path: Path, header: Sequence[str]) -> None:
-    """Reject a first line of numbers, unless they count the attributes as columns of a DataFrame do."""
-    if len(header) < 2 or not all(map(is_number, header[1:])):
-        return
-    if not counts_up(header[1:]) and header[0].lower() not in ("", "class", "name"):
+def _from_words(path: Path, names: list[str], words: list[str], encoder: Encoder | None) -> Prototypes:
+    """Return the embeddings of what is said about each class."""
+    if encoder is None:
         raise UnseenError(
-            f"{path} has no header: its first line {','.join(header)[:60]!r} describes a class. Write a line "
-            "above it with the word class and the names of the attributes."
+            f"{path} describes classes in words. Give a text encoder with --encoder: an ONNX file, a folder "
+            "in Hugging Face layout, or hf:owner/name."
         )
+    texts: dict[str, list[str]] = {}
+    for name, text in zip(names, words):
+        texts.setdefault(name, []).append(text)
+    return replace(Prototypes.from_text(texts, encoder), files=(path,))
+
+
+def finite_numbers(table: Table, names: Sequence[str], advice: str) -> FloatArray:
+    """Return columns as one matrix, (rows, columns); a cell that cannot be used is rejected by its place.
+
+    The advice may have ``{}`` for the name of the column.
+    """
+    if names and all(map(is_number, names)) and not counts_up(names):
+        raise UnseenError(
+            f"{table.path} has no header: its first line holds {', '.join(names)[:60]}. Write a line above "
+            "it with the names of the columns."
+        )
+    X = table.numbers(names, advice)
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        what = "empty" if np.isnan(X[row, column]) else X[row, column]
+        problem = f"{what}, expected a finite number"
+    elif (place := find_overflow(X)) is not None:
+        row, column = place
+        problem = f"{X[place]:.3g}, too large to compute with"
+    else:
+        return X
+    name = names[column]
+    raise UnseenError(f"{table.place(row, name)} is {problem}. {advice.format(name)}")
 
 
 def _read_npz_prototypes(path: Path) -> Prototypes:

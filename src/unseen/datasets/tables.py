@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import shortened
 from unseen._core.prototypes import Descriptions
-from unseen._core.tables import INDEX_NAMES, Table, counts_up, is_number, read_table
-from unseen.datasets.dataset import ZeroShotDataset, find_overflow
+from unseen._core.tables import INDEX_NAMES, Table, read_table
+from unseen.datasets.dataset import ZeroShotDataset
 from unseen.datasets.own import Pieces, assemble
+from unseen.datasets.prototypes import finite_numbers
 from unseen.errors import UnseenError, did_you_mean
 
 TO_TRAIN = "Correct it, or leave the column out with --ignore {}."
@@ -24,24 +25,13 @@ TO_PREDICT = "Correct it, or delete the line."  # the model needs the column
 
 @dataclass(frozen=True, eq=False)
 class SampleTable:
-    """The samples of a table.
+    """The samples of a table."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (rows, features)
-    feature_names : tuple of str
-    label : str, optional
-        Name of the column with the classes.
-    y : ndarray of str, shape (rows,), optional
-    notes : tuple of str
-        Which columns are not used, and why.
-    """
-
-    X: FloatArray
+    X: FloatArray  # (rows, features)
     feature_names: tuple[str, ...]
-    label: str | None = None
-    y: NDArray[np.str_] | None = None
-    notes: tuple[str, ...] = ()
+    label: str | None  # the column with the classes
+    y: NDArray[np.str_] | None  # (rows,)
+    notes: tuple[str, ...]  # which columns are not used, and why
 
 
 def load_table(
@@ -53,20 +43,23 @@ def load_table(
     unseen_classes: Sequence[str] | None = None,
 ) -> ZeroShotDataset:
     """Return the data set in a CSV or Parquet table; its classes are described by ``prototypes``."""
-    samples = read_samples(path, label=label, ignore=ignore)
-    if samples.label is None or samples.y is None:
-        raise UnseenError(f"{path}: {_no_label(read_table(path), ignore)}")
+    samples = read_samples(path, label=label, ignore=ignore, require_labels=True)
     pieces = Pieces(
         name=path.stem,
-        content={"X": samples.X, "y": samples.y},
+        content={"X": samples.X, "y": np.asarray(samples.y)},
         files=(path,),
         notes=samples.notes,
         labels=f"{path}, column {samples.label!r},",
         feature_names=samples.feature_names,
     )
     data = assemble(pieces, prototypes, unseen_classes)
-    if prototypes is not None:  # to train on
-        _warn_of_row_numbers(samples, path)
+    for name, column in zip(samples.feature_names, samples.X.T):
+        if prototypes is not None and len(column) > 1 and np.all(np.diff(column) == 1):
+            warnings.warn(
+                f"The column {name!r} of {path} counts the rows, and is used as a feature. Leave it out with "
+                f"--ignore {name}.",
+                stacklevel=2,
+            )
     return data
 
 
@@ -76,6 +69,7 @@ def read_samples(
     label: str | None = None,
     ignore: Collection[str] = (),
     features: Sequence[str] | None = None,
+    require_labels: bool = False,
 ) -> SampleTable:
     """Return the samples of a CSV or Parquet table.
 
@@ -88,34 +82,32 @@ def read_samples(
         Columns to leave out.
     features : sequence of str, optional
         The columns to take, in this order; by default all columns of numbers.
+    require_labels : bool
+        Reject a table in which a sample has no label.
     """
     table = read_table(path, text=[label] if label else [])
-    _check_columns(table, [*ignore, *([label] if label else [])])
+    for name in (*ignore, *([label] if label else [])):
+        if name not in table.columns:
+            known, near = shortened(list(table.columns), 8), did_you_mean(name, table.columns)
+            raise UnseenError(f"{path} has no column {name!r}, only {known}.{near}")
     usable = [name for name in table.columns if name not in INDEX_NAMES and name not in ignore]
     empty = [name for name in usable if table.is_empty(name)]
     text = [name for name in usable if name not in empty and table.is_text(name)]
     if label is None and len(text) == 1 and text[0] not in (features or ()):
         label = text[0]
+    y = _labels(table, label, text, require_labels)
     numeric = [name for name in usable if name not in (label, *empty, *text)]
-    chosen = numeric if features is None else find_features(features, usable, str(path))
     if features is None:
+        chosen = numeric
         unused = {name: "text" for name in text if name != label} | dict.fromkeys(empty, "empty")
     else:
+        chosen = find_features(features, usable, str(path))
         unused = {name: "not a feature of the model" for name in numeric if name not in chosen}
-    y = None if label is None else _labels(table, label, required=features is None)
-    X = _features(table, chosen, TO_TRAIN if features is None else TO_PREDICT)
-    return SampleTable(X, tuple(chosen), label, y, _notes(path, unused))
-
-
-def _warn_of_row_numbers(samples: SampleTable, path: Path) -> None:
-    """Warn of a feature that only counts the rows."""
-    for name, column in zip(samples.feature_names, samples.X.T):
-        if len(column) > 1 and np.all(np.diff(column) == 1):
-            warnings.warn(
-                f"The column {name!r} of {path} counts the rows, and is used as a feature. Leave it out with "
-                f"--ignore {name}.",
-                stacklevel=2,
-            )
+    if not chosen:
+        raise UnseenError(f"{path} has no column of numbers, expected the features of the samples.")
+    X = finite_numbers(table, chosen, TO_TRAIN if features is None else TO_PREDICT)
+    listed = shortened([f"{name!r} ({why})" for name, why in unused.items()], 8)
+    return SampleTable(X, tuple(chosen), label, y, (f"not used of {path.name}: {listed}.",) if unused else ())
 
 
 def find_features(wanted: Sequence[str], names: Sequence[str], where: str) -> list[str]:
@@ -130,25 +122,16 @@ def find_features(wanted: Sequence[str], names: Sequence[str], where: str) -> li
     return list(wanted)
 
 
-def _check_columns(table: Table, names: Sequence[str]) -> None:
-    """Reject names that no column has."""
-    for name in names:
-        if name not in table.columns:
-            near = did_you_mean(name, table.columns)
-            known = shortened(list(table.columns), 8)
-            raise UnseenError(f"{table.path} has no column {name!r}, only {known}.{near}")
-
-
-def _notes(path: Path, unused: dict[str, str]) -> tuple[str, ...]:
-    """Return which columns are not used, and why."""
-    if not unused:
-        return ()
-    listed = shortened([f"{name!r} ({why})" for name, why in unused.items()], 8)
-    return (f"not used of {path.name}: {listed}.",)
-
-
-def _labels(table: Table, label: str, required: bool) -> NDArray[np.str_] | None:
-    """Return the label of every row; rows without one are rejected by their lines."""
+def _labels(table: Table, label: str | None, text: Sequence[str], required: bool) -> NDArray[np.str_] | None:
+    """Return the label of every row; None if some have none, unless labels are required."""
+    if label is None:
+        if not required:
+            return None
+        held = f"{len(text)} columns hold text ({shortened(text, 8)})" if text else "no column holds text"
+        example = f", for instance --label {text[0]}" if text else ""
+        raise UnseenError(
+            f"{table.path}: {held}, so which one holds the classes? Name it with --label{example}."
+        )
     y = table.text(label)
     empty = np.flatnonzero(y == "")
     if not len(empty):
@@ -160,52 +143,4 @@ def _labels(table: Table, label: str, required: bool) -> NDArray[np.str_] | None
     raise UnseenError(
         f"{table.place(empty[0], label)} is empty{more}: every sample needs a label. Fill it in, or delete "
         "these lines."
-    )
-
-
-def _features(table: Table, names: Sequence[str], advice: str) -> FloatArray:
-    """Return the features; a cell that is not a finite number is rejected by its place."""
-    if not names:
-        raise UnseenError(
-            f"{table.path} has no column of numbers, expected the features of the samples.{_example(table)}"
-        )
-    if all(map(is_number, names)) and not counts_up(names):
-        raise UnseenError(
-            f"{table.path} has no header: its first line holds {', '.join(names)[:60]}. Write a line above "
-            "it with the names of the columns."
-        )
-    X = table.numbers(names, advice)
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        what = "empty" if np.isnan(X[row, column]) else X[row, column]
-        raise UnseenError(
-            f"{table.place(row, names[column])} is {what}, expected a finite number. "
-            f"{advice.format(names[column])}"
-        )
-    if (place := find_overflow(X)) is not None:
-        name = names[place[1]]
-        raise UnseenError(
-            f"{table.place(place[0], name)} is {X[place]:.3g}, too large to compute with. "
-            f"{advice.format(name)}"
-        )
-    return X
-
-
-def _example(table: Table) -> str:
-    """Return what a column of text holds that may be meant as numbers, such as 1.234,56."""
-    for name in table.columns:
-        cell = str(table.columns[name][0])
-        if cell[:1].isdigit() or (cell[:1] in "+-" and cell[1:2].isdigit()):
-            return f" Column {name!r} holds {cell!r}: write numbers without separators of thousands or units."
-    return ""
-
-
-def _no_label(table: Table, ignore: Collection[str]) -> str:
-    """Return why no column was taken for the label."""
-    text = [name for name in table.columns if name not in ignore and table.is_text(name)]
-    if not text:
-        return "no column holds text, so which one holds the classes? Name it with --label."
-    return (
-        f"{len(text)} columns hold text ({shortened(text, 8)}), so which one holds the classes? Name it with "
-        f"--label, for instance --label {text[0]}."
     )
