@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +36,20 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def need_extra(packages: str | Sequence[str], extra: str, purpose: str) -> UnseenError:
-    """Return the error for optional packages that are not installed, with a command that installs them.
+def need_extra(package: str, extra: str, purpose: str) -> UnseenError:
+    """Return the error for an optional package that is not installed, with a command that installs it.
 
     Parameters
     ----------
-    packages : name of the package, or names
-    extra : the extra of this package that they belong to
-    purpose : what needs them, as the subject of a sentence
+    package : name of the package
+    extra : the extra of this package that it belongs to
+    purpose : what needs it, as the subject of a sentence
     """
-    names = [packages] if isinstance(packages, str) else list(packages)
-    what, them = ("package", "it") if len(names) == 1 else ("packages", "them")
-    return UnseenError(
-        f"{purpose} needs the {what} {' and '.join(names)}. "
-        f"Install {them} with: pip install {_requirement(names, extra)}"
-    )
+    root = Path(__file__).resolve().parents[2]
+    needed = package
+    if (root / "pyproject.toml").is_file():  # a clone; no index is asked for this package itself
+        needed = f"-e '{'.' if root == Path.cwd() else root}[{extra}]'"
+    return UnseenError(f"{purpose} needs the package {package}. Install it with: pip install {needed}")
 
 
 def import_extra(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
@@ -59,12 +58,3 @@ def import_extra(module: str, extra: str, purpose: str, package: str | None = No
         return importlib.import_module(module)
     except ImportError as error:
         raise need_extra(package or module.partition(".")[0], extra, purpose) from error
-
-
-def _requirement(names: Sequence[str], extra: str) -> str:
-    """Return what pip installs from a clone, or without one: no index is asked for this package itself."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "pyproject.toml").is_file():
-        return " ".join(names)
-    place = "." if root == Path.cwd() else root
-    return f"-e '{place}[{extra}]'"

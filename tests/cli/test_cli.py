@@ -18,8 +18,7 @@ from click.testing import CliRunner
 import small_data as small
 import unseen
 from conftest import ROOT
-from unseen.cli import COMMANDS, main
-from unseen.cli._warnings import warnings_as_lines
+from unseen.cli import COMMANDS, main, warnings_as_lines
 from unseen.errors import UnseenError
 from unseen.methods import METHODS
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, Self
 
 from unseen.errors import UnseenError, did_you_mean
 
-CODE = re.compile(r"U\d{3}")
 # code -> severity and title; docs/checks.md has a section for each
 TITLES = {
     "U001": ("warning", "Equal descriptions"),
@@ -85,19 +83,19 @@ def select(checks: Iterable[Check], ignore: Iterable[str] = ()) -> list[Check]:
 
 
 def in_lines(checks: Sequence[Check], most: int = 5) -> list[str]:
-    """Return one line per check, at most ``most`` of the same code; a further line counts the others.
+    """Return one line per check in the order of ``select``, at most ``most`` of the same code.
+
+    A further line counts the others.
 
     >>> in_lines([Check("X1", "note", "Odd", f"{n}.", "") for n in range(3)], most=1)
     ['X1 Odd: 0.', 'X1 Odd: 2 more.']
     """
-    lines, counts = [], Counter[str]()
-    for check in checks:
-        counts[check.code] += 1
-        if counts[check.code] <= most:
-            lines.append(str(check))
-        if counts[check.code] == most + 1:
-            total = sum(other.code == check.code for other in checks)
-            lines.append(f"{check.code} {check.title}: {total - most} more.")
+    lines: list[str] = []
+    for code, group in groupby(checks, key=lambda check: check.code):
+        same = list(group)
+        lines += map(str, same[:most])
+        if len(same) > most:
+            lines.append(f"{code} {same[0].title}: {len(same) - most} more.")
     return lines
 
 
@@ -148,31 +146,21 @@ def model_checks(
     """
     found = []
     if lost:
-        found.append(_lost(lost))
+        what = "1 seen class keeps" if len(lost) == 1 else f"{len(lost)} seen classes keep"
+        message = f"{what} less than half of the accuracy without calibration ({list_names(lost)})."
+        found.append(Check.of("U009", message, "Protect them with --min-seen PERCENT.", lost))
     if unseen is not None and chance is not None and unseen[1] <= chance:
-        found.append(_chance(unseen, chance))
+        value, low, high = unseen
+        message = (
+            f"Unseen classes are expected at {value:.1f} % ({low:.1f} to {high:.1f}), "
+            f"which cannot be distinguished from guessing ({chance:.1f} %)."
+        )
+        advice = "Use more seen classes, or features and descriptions that have more in common (see U004)."
+        found.append(Check.of("U010", message, advice))
     if H is not None and cosine_H is not None and cosine_H >= H:
         message = (
             f"H on held-out classes is {H:.1f}, and {cosine_H:.1f} for the cosine of samples and prototypes."
         )
-        found.append(
-            Check.of("U011", message, "Use --method cosine, which compares samples with prototypes directly.")
-        )
+        advice = "Use --method cosine, which compares samples with prototypes directly."
+        found.append(Check.of("U011", message, advice))
     return found
-
-
-def _lost(lost: Sequence[object]) -> Check:
-    n = len(lost)
-    what = "1 seen class keeps" if n == 1 else f"{n} seen classes keep"
-    message = f"{what} less than half of the accuracy without calibration ({list_names(lost)})."
-    return Check.of("U009", message, "Protect them with --min-seen PERCENT.", lost)
-
-
-def _chance(unseen: tuple[float, float, float], chance: float) -> Check:
-    value, low, high = unseen
-    message = (
-        f"Unseen classes are expected at {value:.1f} % ({low:.1f} to {high:.1f}), "
-        f"which cannot be distinguished from guessing ({chance:.1f} %)."
-    )
-    advice = "Use more seen classes, or features and descriptions that have more in common (see U004)."
-    return Check.of("U010", message, advice)

@@ -81,7 +81,13 @@ def check_output(
         Called with an existing file; returns whether it may be replaced without ``force``.
     """
     path = Path(path)
-    check_writable(path)
+    if path.is_dir():
+        raise UnseenError(f"Cannot write {path}: it is a folder. Name a file.")
+    try:
+        with tempfile.NamedTemporaryFile(prefix=f".{path.stem}-", dir=path.parent):
+            pass
+    except OSError as error:
+        raise UnseenError(f"Cannot write {path}: {error.strerror or error}. Choose another path.") from error
     if not path.exists():
         return
     if not path.is_file():
@@ -104,18 +110,6 @@ def _holds(source: Path, path: Path) -> bool:
             file.samefile(path) for file in source.iterdir() if file.is_file()
         )
     return source.exists() and source.samefile(path)
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Reject a path that cannot be written, before the work begins."""
-    path = Path(path)
-    if path.is_dir():
-        raise UnseenError(f"Cannot write {path}: it is a folder. Name a file.")
-    try:
-        with tempfile.NamedTemporaryFile(prefix=f".{path.stem}-", dir=path.parent):
-            pass
-    except OSError as error:
-        raise UnseenError(f"Cannot write {path}: {error.strerror or error}. Choose another path.") from error
 
 
 def is_page(path: Path) -> bool:

@@ -28,17 +28,10 @@ def progress(total: int, what: str, *, unit: str = "steps", quiet: bool = False)
 @contextmanager
 def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[text]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), unit, TimeRemainingColumn())
+    with Progress(*columns, "{task.fields[text]}", console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=total, text="")
         yield lambda n, text: bar.update(task, advance=n, text=text)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.arrays import as_array
-from unseen._core.blocks import FloatArray, IndexArray
+from unseen._core.blocks import FloatArray
 from unseen._core.labels import label_positions
 from unseen._core.scaling import scale_rows
 from unseen.errors import UnseenError, did_you_mean
@@ -87,24 +87,20 @@ class Prototypes:
         empty = next((name for name, several in texts.items() if not several), None)
         if empty is not None:
             raise UnseenError(f"Class {empty!r} has no text. Describe it in at least one sentence.")
-        rows = _encode(encoder, [text for several in texts.values() for text in several])
+        flat = [text for several in texts.values() for text in several]
+        rows = as_array(getattr(encoder, "encode", encoder)(flat)).astype(np.float64)
+        if rows.ndim != 2 or len(rows) != len(flat):
+            raise UnseenError(
+                f"The text encoder gave an array of shape {rows.shape} for {len(flat)} texts, expected one "
+                "row per text."
+            )
         ends = np.cumsum([len(several) for several in texts.values()])
-        means = np.array([part.mean(axis=0) for part in np.split(rows, ends[:-1])])
+        means = np.array([part.mean(axis=0) for part in np.split(scale_rows(rows, "l2"), ends[:-1])])
         return cls(np.array(list(texts)), embedding_names(rows.shape[1]), scale_rows(means, "l2"))
 
 
 # a CSV file, a table indexed by class name, or one row per class name
 Descriptions = str | PathLike[str] | Prototypes | Frame | Mapping[Any, ArrayLike]
-
-
-def _encode(encoder: Encoder | Any, texts: list[str]) -> FloatArray:
-    rows = as_array(getattr(encoder, "encode", encoder)(texts)).astype(np.float64)
-    if rows.ndim != 2 or len(rows) != len(texts):
-        raise UnseenError(
-            f"The text encoder gave an array of shape {rows.shape} for {len(texts)} texts, "
-            "expected one row per text."
-        )
-    return scale_rows(rows, "l2")
 
 
 def embedding_names(width: int) -> tuple[str, ...]:
@@ -116,18 +112,16 @@ def embedding_names(width: int) -> tuple[str, ...]:
     return tuple(f"embedding {i}" for i in range(width))
 
 
-def combine(sources: Sequence[Prototypes], weights: Sequence[float] | None = None) -> Prototypes:
+def combine(sources: Sequence[Prototypes]) -> Prototypes:
     """Describe every class by several sources at once.
 
-    Each source is scaled to unit length per class, then by its weight, and the columns are concatenated. The
-    similarity of two classes is then the weighted sum of their similarities in each source.
+    Each source is scaled to unit length per class, and the columns are concatenated. The similarity of two
+    classes is then the sum of their similarities in each source.
 
     Parameters
     ----------
     sources : sequence of Prototypes
         With the same classes, in any order.
-    weights : sequence of float, optional
-        One per source; all 1 by default.
 
     Examples
     --------
@@ -137,23 +131,17 @@ def combine(sources: Sequence[Prototypes], weights: Sequence[float] | None = Non
     array([[1., 0., 1.],
            [0., 1., 0.]])
     """
-    if len(sources) == 1 and weights is None:
+    if len(sources) == 1:
         return sources[0]
-    index = sources[0].index
+    index, lacks = sources[0].index, "is not described by every source"
     parts = []
-    for source, weight in zip(sources, weights or [1.0] * len(sources), strict=True):
-        # s.s' = sum of w_k (s_k.s'_k)
-        parts.append(np.sqrt(weight) * scale_rows(source.values[_rows_of(source, index)], "l2"))
+    for source in sources:
+        label_positions(source.index, index, "one source", lacks)
+        rows = label_positions(index, source.index, "one source", lacks)
+        parts.append(scale_rows(source.values[rows], "l2"))
     columns = tuple(name for source in sources for name in source.columns)
     files = tuple(file for source in sources for file in source.files)
     return Prototypes(index, columns, np.hstack(parts), files)
-
-
-def _rows_of(source: Prototypes, labels: NDArray[Any]) -> IndexArray:
-    """Return the row of every class in a source; both must describe the same classes."""
-    lacks = "is not described by every source"
-    label_positions(source.index, labels, "one source", lacks)
-    return label_positions(labels, source.index, "one source", lacks)
 
 
 def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
 from unseen import __version__
 from unseen.cli._signals import stoppable
-from unseen.cli._warnings import warnings_as_lines
 from unseen.errors import UnseenError, did_you_mean, one_line
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
@@ -46,8 +46,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"unseen.cli.{name.replace('-', '_')}")
-        command: click.Command = module.command
+        command: click.Command = importlib.import_module(f"unseen.cli.{name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -83,18 +82,35 @@ def _errors_as_lines() -> Iterator[None]:
         yield
     except (BrokenPipeError, NoArgsIsHelpError):
         raise  # the reader of our output has left, as head does; the bare command prints its help
-    except (click.UsageError, UnseenError, OSError, MemoryError) as error:
-        click.echo(f"error: {_explain(error)}", err=True)
-        sys.exit(2)
-
-
-def _explain(error: Exception) -> str:
-    if isinstance(error, click.UsageError):
+    except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "unseen"
-        return f"{' '.join(error.format_message().split())} (see {command} --help)"
-    if isinstance(error, MemoryError):
-        return f"There is not enough memory. {' '.join(str(error).split())}".rstrip()
-    return one_line(error)
+        _fail(f"{' '.join(error.format_message().split())} (see {command} --help)")
+    except MemoryError as error:
+        _fail(f"There is not enough memory. {' '.join(str(error).split())}".rstrip())
+    except (UnseenError, OSError) as error:
+        _fail(one_line(error))
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"error: {message}", err=True)
+    sys.exit(2)
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Show each warning once as ``warning: ...`` on stderr, without the place in the source."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
+        text = " ".join(str(message).split())
+        if text not in shown and issubclass(category, UserWarning):  # others are for developers
+            click.echo(f"warning: {text}", err=True)
+        shown.add(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,9 +8,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from os import _exit
-from typing import Any, NoReturn
+from typing import NoReturn
 
 GRACE = 1.0  # seconds to unwind; then the process ends wherever it is
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -18,10 +17,6 @@ Summary = Callable[[], str]
 _summaries: list[Summary] = []  # of the blocks that are running, innermost last
 _received: list[int] = []  # signals, in their order
 _speaking = threading.Lock()
-
-
-class Stopped(SystemExit):
-    """The end of the process after a signal, once the summary is printed."""
 
 
 @contextmanager
@@ -36,19 +31,16 @@ def stoppable(summary: Summary) -> Iterator[None]:
         yield  # signals belong to the main thread
         return
     _summaries.append(summary)
-    try:
-        with nullcontext() if len(_summaries) > 1 else _watched():
+    with nullcontext() if len(_summaries) > 1 else _watched():
+        try:
             yield
-    except BaseException as error:
-        if isinstance(error, Stopped) or not _is_stop(error):
+        except BaseException as error:
+            if _is_stop(error):
+                for number in SIGNALS:
+                    signal.signal(number, signal.SIG_IGN)
+                _say()
             raise
-        for impatient in SIGNALS:
-            signal.signal(impatient, signal.SIG_IGN)
-        _say()
-        raise Stopped(_exit_code(_received[0] if _received else signal.SIGINT)) from None
-    finally:
-        if _summaries:
-            _summaries.pop()
+        _summaries.pop()
 
 
 @contextmanager
@@ -64,13 +56,14 @@ def _watched() -> Iterator[None]:
     for number, handler in handlers.items():
         if handler is not signal.SIG_IGN:  # as a shell sets it for background jobs
             signal.signal(number, _receive)
-    hook = sys.unraisablehook
-    sys.unraisablehook = partial(_drop, hook)
+    hook, sys.unraisablehook = sys.unraisablehook, _drop
     stopped = False
     try:
         yield
     except BaseException as error:
-        stopped = _is_stop(error)  # Python's shutdown may take long, too: the thread keeps waiting
+        stopped = _is_stop(error)
+        if stopped:  # Python's shutdown may take long, too: the thread keeps waiting
+            raise SystemExit(128 + (_received or [signal.SIGINT])[0]) from None
         raise
     finally:
         if not stopped:
@@ -78,8 +71,14 @@ def _watched() -> Iterator[None]:
             sys.unraisablehook = hook
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+        _summaries.clear()
         signal.set_wakeup_fd(woken)
         writing.close()
+
+
+def _is_stop(error: BaseException) -> bool:
+    """Whether a signal caused the error: an interrupted import may raise that the package is missing."""
+    return bool(_received) or isinstance(error, KeyboardInterrupt)
 
 
 def _receive(number: int, frame: object) -> NoReturn:
@@ -87,15 +86,10 @@ def _receive(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _drop(hook: Callable[[sys.UnraisableHookArgs], Any], dropped: sys.UnraisableHookArgs) -> None:
+def _drop(dropped: sys.UnraisableHookArgs) -> None:
     """Ignore a signal that Python cannot raise, as in a ``__del__``: the thread ends the process."""
     if not (_received and dropped.exc_type is KeyboardInterrupt):
-        hook(dropped)
-
-
-def _is_stop(error: BaseException) -> bool:
-    """Whether a signal caused the error: an interrupted import may raise that the package is missing."""
-    return bool(_received) or isinstance(error, KeyboardInterrupt | Stopped)
+        sys.__unraisablehook__(dropped)
 
 
 def _watch(reading: socket.socket, left: threading.Event) -> None:
@@ -106,18 +100,13 @@ def _watch(reading: socket.socket, left: threading.Event) -> None:
                 try:
                     _say()
                 finally:
-                    _exit(_exit_code(number[0]))
+                    _exit(128 + number[0])  # as a shell reports it
 
 
 def _say() -> None:
     """Print the innermost summary, once."""
     with _speaking:
-        if not _summaries:
-            return
-        show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides it
-        print(f"{show_cursor}\ninterrupted: {_summaries[-1]()}", file=sys.stderr, flush=True)
-        _summaries.clear()
-
-
-def _exit_code(number: int) -> int:
-    return 128 + number  # as a shell reports it
+        if _summaries:
+            show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides it
+            print(f"{show_cursor}\ninterrupted: {_summaries[-1]()}", file=sys.stderr, flush=True)
+            _summaries.clear()

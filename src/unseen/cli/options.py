@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -19,16 +19,10 @@ if TYPE_CHECKING:
     from unseen.encoders.backbone import Backbone
     from unseen.encoders.text import TextEncoder
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Option = Callable[[Any], Any]  # a decorator that adds an option to a command
 FILE = click.Path(path_type=Path)
 DEFAULT_DATA = "letters"
 SCALINGS = ("l2", "sqrt", "standard", "none")
-
-
-class Option(Protocol):
-    """A decorator that adds an option to a command."""
-
-    def __call__(self, command: Decorated, /) -> Decorated: ...
 
 
 def example(*lines: str) -> str:
@@ -85,9 +79,7 @@ features = click.option(
     help="Feature file of an xlsa17 folder.",
 )
 features_glob = click.option(
-    "--features-glob",
-    metavar="PATTERN",
-    help="Features of a folder in shards, such as 'shards/*.npy', part2 before part10.",
+    "--features-glob", metavar="PATTERN", help="Features of a folder in shards, such as 'shards/*.npy'."
 )
 split_dir = click.option(
     "--split-dir", type=FILE, metavar="FOLDER", help="Another folder with att_splits.mat and class lists."
@@ -103,7 +95,7 @@ taxonomy = click.option(
     "--taxonomy",
     type=FILE,
     metavar="FILE.csv",
-    help="Groups of the classes: class, genus, family, ... from fine to coarse, or child, parent.",
+    help="Groups of classes: class, genus, ... or child, parent.",
 )
 confidence = click.option(
     "--confidence",
@@ -137,19 +129,9 @@ def prototypes(
 
 # ---- encoders -----------------------------------------------------------------------------------------
 
-text_encoder = click.option(
-    "--encoder",
-    "text_encoder",
-    metavar="REF",
-    help="Text encoder for descriptions in words: ONNX file, folder, or hf:owner/name.",
-)
-encoder = click.option(
-    "--encoder",
-    "text_encoder",
-    required=True,
-    metavar="REF",
-    help="Text encoder: ONNX file, folder, or hf:owner/name.",
-)
+TEXT_ENCODER = "Text encoder for descriptions in words: ONNX file, folder, or hf:owner/name."
+text_encoder = click.option("--encoder", "text_encoder", metavar="REF", help=TEXT_ENCODER)
+encoder = click.option("--encoder", "text_encoder", required=True, metavar="REF", help=TEXT_ENCODER)
 variant = click.option(
     "--variant", metavar="NAME", help="Variant of the ONNX file, such as quantized or fp16."
 )
@@ -224,10 +206,25 @@ min_unseen = click.option(
     help="Best seen accuracy with at least this unseen accuracy.",
 )
 unseen_share = click.option(
-    "--unseen-share",
-    type=float,
-    metavar="PERCENT",
-    help="Best accuracy when this share of future samples is unseen.",
+    "--unseen-share", type=float, metavar="PERCENT", help="Best accuracy if this share of samples is unseen."
+)
+
+
+def _gamma_rule(ctx: click.Context, parameter: click.Parameter, value: str) -> str | float:
+    """Return the rule, or gamma itself."""
+    try:
+        return value if value in ("retention", "paper") else float(value)
+    except ValueError:
+        raise click.BadParameter(f"Got {value!r}, but expected retention, paper or a number.") from None
+
+
+gamma = click.option(
+    "--gamma",
+    callback=_gamma_rule,
+    default="retention",
+    show_default=True,
+    metavar="retention|paper|NUMBER",
+    help="Rule that carries gamma from held-out classes to the model of all samples, or gamma itself.",
 )
 
 
@@ -271,30 +268,3 @@ def open_csv(out: Path | None) -> Iterator[TextIO]:
         return
     with atomic_path(out) as path, open(path, "w", newline="", encoding="utf-8") as file:
         yield file
-
-
-# ---- what commands say ----------------------------------------------------------------------------------
-
-
-class GammaRule(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """``retention``, ``paper`` or a number."""
-
-    name = "retention|paper|NUMBER"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
-        """Return the rule, or gamma itself."""
-        if value in ("retention", "paper"):
-            return str(value)
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f"Got {value!r}, but expected retention, paper or a number.", param, ctx)
-
-
-gamma = click.option(
-    "--gamma",
-    type=GammaRule(),
-    default="retention",
-    show_default=True,
-    help="Rule that carries gamma from held-out classes to the model of all samples, or gamma itself.",
-)
