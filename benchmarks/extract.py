@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import statistics
 import tempfile
 import time
@@ -66,7 +67,7 @@ def _work(model: Path, files: list[Path], folder: Path, n: int) -> float:
     start = time.process_time()
     _bare(backbone, tensors, n)
     middle = time.process_time()
-    extract(_write_list(folder / "list.txt", files, n), backbone, folder / "features.npz", threads=1)
+    extract(_link(folder / "photographs", files, n), backbone, folder / "features.npz", threads=1)
     return (middle - start) / (time.process_time() - middle)
 
 
@@ -79,9 +80,9 @@ def _bare(backbone: Backbone, tensors: np.ndarray, n: int) -> float:
 
 def _whole(backbone: Backbone, files: list[Path], folder: Path, n: int) -> float:
     """Extract from JPEG files to an .npz: everything between the call and its return counts."""
-    listed = _write_list(folder / "list.txt", files, n)
+    images = _link(folder / "photographs", files, n)
     start = time.perf_counter()
-    extract(listed, backbone, folder / "features.npz")
+    extract(images, backbone, folder / "features.npz")
     return time.perf_counter() - start
 
 
@@ -101,14 +102,20 @@ def _memory(model: Path, files: list[Path], folder: Path, n: int) -> list[Row]:
 def _growth(model: Path, files: list[Path], folder: Path, n: int) -> float:
     backbone, peaks = Backbone(model), []
     for factor in (1, 1, 4):  # twice for the memory that stays: libraries, threads, images that wait
-        extract(_write_list(folder / "list.txt", files, factor * n), backbone, folder / "features.npz")
+        extract(_link(folder / "photographs", files, factor * n), backbone, folder / "features.npz")
         peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     return peaks[2] / peaks[1]
 
 
-def _write_list(path: Path, files: list[Path], n: int) -> Path:
-    path.write_text("\n".join(str(files[i % len(files)]) for i in range(n)))
-    return path
+def _link(folder: Path, files: list[Path], n: int) -> Path:
+    """Fill a folder with n images; earlier features of the same files would be reused, so those go."""
+    (folder.parent / "features.npz").unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for number in range(n):
+        file = files[number % len(files)]
+        (folder / f"{number:06d}{file.suffix}").symlink_to(file)
+    return folder
 
 
 def _photographs(folder: Path) -> list[Path]:

@@ -267,10 +267,6 @@ def taxonomy_tables() -> list[Maker]:
     return [damaged(f"class,genus,family\n{groups}\n".encode()), damaged(f"child,parent\n{pairs}".encode())]
 
 
-def image_list() -> list[Maker]:
-    return [damaged(b"a.png,jay\nb.png,owl\nfolder/c.png,jay\n" * 4)]
-
-
 def files_of(folder: Callable[[], Path], name: str) -> Callable[[], list[Maker]]:
     return lambda: [damaged((folder() / name).read_bytes())]
 
@@ -292,7 +288,6 @@ WRITERS: dict[str, Callable[[], list[Maker]]] = {
     "csv samples": lambda: [damaged(sample_table())],
     "parquet samples": parquet_samples,
     "csv taxonomy": taxonomy_tables,
-    "txt images": image_list,
     "parquet scores": parquet,
     "safetensors model": models,
     "sqlite store": lambda: [damaged(store_file())],
@@ -401,14 +396,6 @@ def read_image(path: Path) -> None:
         list(stream_features([path], lambda pixels: pixels.mean((2, 3)), Preprocessing(16), on_error=refuse))
 
 
-def read_list(path: Path) -> None:
-    from unseen.encoders.images import find_images
-
-    found = find_images(path)
-    for position in range(len(found.names)):
-        found.identity(position)
-
-
 def read_store(path: Path) -> None:
     from unseen.benchmark.store import FILE_NAME, Store
     from unseen.benchmark.summary import summarize_store
@@ -453,7 +440,6 @@ READERS: dict[str, Callable[[Path], None]] = {
     "csv samples": read_table,
     "parquet samples": read_table,
     "csv taxonomy": read_taxonomy,
-    "txt images": read_list,
     "parquet scores": read_scores,
     "safetensors model": read_model,
     "sqlite store": read_store,

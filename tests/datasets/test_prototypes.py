@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from onnx_models import WORDS, token_encoder, write_model, write_tokenizer
+from onnx_models import token_encoder, write_model, write_tokenizer
 from unseen import LinearSV
 from unseen._core.prototypes import Prototypes, combine
 from unseen.datasets import load_dataset
@@ -139,22 +137,6 @@ def test_tokens_are_averaged_without_padding(tmp_path, mask):
     np.testing.assert_allclose(found, [[1, 0.5], [0, 1]])
 
 
-def test_encoders_that_take_strings_need_no_tokenizer(tmp_path):
-    nodes = [
-        helper.make_node("LabelEncoder", ["text"], ["number"], domain="ai.onnx.ml", **_lookup()),
-        helper.make_node("Reshape", ["number", "column"], ["embedding"]),
-    ]
-    kind = (TensorProto.STRING, ["batch"])
-    path = tmp_path / "s.onnx"
-    constants = {"column": np.array([-1, 1], dtype=np.int64)}
-    write_model(path, nodes, {"text": kind}, {"embedding": ["batch", 1]}, constants)
-    np.testing.assert_allclose(TextEncoder(path)(["brown", "blue"]), [[2.0], [1.0]])
-
-
-def _lookup() -> dict:
-    return {"keys_strings": ["blue", "brown"], "values_floats": [1.0, 2.0], "default_float": 0.0}
-
-
 def test_text_encoders_that_cannot_be_used(tmp_path):
     with pytest.raises(UnseenError, match=r"tokenizer\.json beside it"):
         TextEncoder(token_encoder(tmp_path))(["blue"])
@@ -175,14 +157,6 @@ def test_a_damaged_tokenizer_is_one_clear_error(tmp_path, old):
     path.write_text(path.read_text().replace(old, "", 1))
     with pytest.raises(UnseenError, match=r"tokenizer\.json' is not a tokenizer that can be used: "):
         TextEncoder(token_encoder(tmp_path))(["blue", "pink"])
-
-
-def test_tokenizer_may_lie_elsewhere(tmp_path):
-    (tmp_path / "other").mkdir()
-    write_tokenizer(tmp_path / "other")
-    assert json.loads((tmp_path / "other" / "tokenizer.json").read_text())["model"]["vocab"] == WORDS
-    encoder = TextEncoder(token_encoder(tmp_path), tokenizer=tmp_path / "other" / "tokenizer.json")
-    np.testing.assert_allclose(encoder(["brown brown"]), [[0, 1]])
 
 
 # ---- tables in memory ------------------------------------------------------------------------------------

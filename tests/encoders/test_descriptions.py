@@ -18,28 +18,27 @@ from unseen.encoders.descriptions import (
     spoken_name,
     write_prototypes,
 )
-from unseen.encoders.text import open_text_encoder
+from unseen.encoders.text import TextEncoder
 from unseen.errors import UnseenError
 
-COUNT = open_text_encoder(lambda texts: [[len(text), text.count("b")] for text in texts])
+
+def count(texts):
+    return [[len(text), text.count("b")] for text in texts]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "column", "expected"),
+    ("name", "content", "expected"),
     [
-        ("a.txt", "blue jay\n\nowl\n", None, {"blue jay": [], "owl": []}),
-        ("a.csv", "class\njay\nowl\n", None, {"jay": [], "owl": []}),
-        ("a.csv", "jay\nowl\n", None, {"jay": [], "owl": []}),  # a list without a header
-        ("a.csv", "class,description\njay,blue\njay,loud\n", None, {"jay": ["blue", "loud"]}),
-        ("a.csv", "name,text\njay,blue\n", None, {"jay": ["blue"]}),
-        ("a.csv", "id,latin,class\n1,x,jay\n2,y,owl\n", None, {"jay": [], "owl": []}),
-        ("a.csv", "id,latin,english\n1,x,jay\n2,y,owl\n3,z,owl\n", "english", {"jay": [], "owl": []}),
-        ("a.csv", "id,english,description\n1,jay,blue\n", "english", {"jay": ["blue"]}),
+        ("a.txt", "blue jay\n\nowl\n", {"blue jay": [], "owl": []}),
+        ("a.csv", "class\njay\nowl\n", {"jay": [], "owl": []}),
+        ("a.csv", "jay\nowl\n", {"jay": [], "owl": []}),  # a list without a header
+        ("a.csv", "class,description\njay,blue\njay,loud\n", {"jay": ["blue", "loud"]}),
+        ("a.csv", "name;text\njay;blue\n", {"jay": ["blue"]}),
     ],
 )
-def test_lists_and_tables(tmp_path, name, content, column, expected):
+def test_lists_and_tables(tmp_path, name, content, expected):
     (tmp_path / name).write_text(content)
-    assert read_classes(tmp_path / name, column) == expected
+    assert read_classes(tmp_path / name) == expected
 
 
 def test_folders_and_names_on_the_command_line(tmp_path):
@@ -55,22 +54,20 @@ def test_folders_and_names_on_the_command_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "column", "message"),
+    ("content", "message"),
     [
-        ("jay\njay\n", None, "names the class 'jay' twice"),
-        ("", None, "names no class"),
+        ("jay\njay\n", "names the class 'jay' twice"),
+        ("", "has no rows"),
         (
             "id,latin,english\n1,x,jay\n",
-            None,
-            "columns id, latin, english. Name that of the classes: --column",
+            "columns id, latin, english, expected class, or class and desc",
         ),
-        ("id,english\n1,jay\n", "englich", "no column 'englich'.*Did you mean 'english'"),
     ],
 )
-def test_lists_that_cannot_be_used(tmp_path, content, column, message):
+def test_lists_that_cannot_be_used(tmp_path, content, message):
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(UnseenError, match=message):
-        read_classes(tmp_path / "a.csv", column)
+        read_classes(tmp_path / "a.csv")
 
 
 def test_other_sources_that_cannot_be_used(tmp_path):
@@ -89,7 +86,7 @@ def test_names_as_they_are_spoken():
 
 
 def test_templates_are_averaged_as_unit_vectors():
-    found = describe_classes({"blue_jay": []}, COUNT, templates=["a {}", "a photo of a big {}."])
+    found = describe_classes({"blue_jay": []}, count, templates=["a {}", "a photo of a big {}."])
     rows = np.array([[len("a blue jay"), 1], [len("a photo of a big blue jay."), 2]], dtype=float)
     mean = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0)
     np.testing.assert_allclose(found.values, [mean / np.linalg.norm(mean)])
@@ -110,16 +107,6 @@ def test_templates_from_a_file(tmp_path):
     assert read_templates([str(tmp_path / "t.txt"), "one {}"]) == ["a {}", "the {}", "one {}"]
 
 
-def test_attributes_stand_beside_embeddings(tmp_path):
-    (tmp_path / "a.csv").write_text("class,blue\nowl,0\njay,2\n")
-    found = describe_classes({"jay": [], "owl": []}, COUNT, attributes=[tmp_path / "a.csv"])
-    assert found.columns == ("embedding 0", "embedding 1", "blue")
-    assert found.values[:, 2].tolist() == [1, 0]
-    (tmp_path / "a.csv").write_text("class,blue\nowl,0\n")
-    with pytest.raises(UnseenError, match=r"'jay'.*not described by every source"):
-        describe_classes({"jay": [], "owl": []}, COUNT, attributes=[tmp_path / "a.csv"])
-
-
 @pytest.mark.parametrize("name", ["p.csv", "p.npz"])
 def test_what_is_written_is_read_again(tmp_path, name):
     values = np.random.default_rng(0).normal(size=(4, 4))
@@ -134,7 +121,7 @@ def test_what_is_written_is_read_again(tmp_path, name):
 
 
 def test_an_npz_of_prototypes_names_its_encoder(tmp_path):
-    encoder = open_text_encoder(clip_folder(tmp_path / "clip"))
+    encoder = TextEncoder(clip_folder(tmp_path / "clip"))
     found = describe_classes({"blue bird": []}, encoder, templates=["{}"])
     write_prototypes(tmp_path / "p.npz", found, encoder.describe())
     card = read_encoder_card(tmp_path / "p.npz")

@@ -63,7 +63,7 @@ def test_features_are_cached_beside_the_folder_and_reused(photos, clip):
     X = np.load(first.out)["X"]
     assert network.seen == 24
     again = extract_folder(photos, network)
-    assert network.seen == 24 and again.shape == first.shape and again.n_resumed == 24
+    assert network.seen == 24 and again.shape == first.shape and again.n_reused == 24
     # one image changes, one goes, one comes: two are run
     save_color(photos / "blue" / "0.png", (1, 2, 3), 9)
     (photos / "blue" / "1.png").unlink()
@@ -82,7 +82,7 @@ def test_features_are_cached_beside_the_folder_and_reused(photos, clip):
 def test_another_backbone_starts_afresh(photos, clip, tmp_path):
     extract_folder(photos, clip)
     other = extract_folder(photos, Backbone(mean_backbone(tmp_path / "m.onnx"), size=8))
-    assert other.n_resumed == 0 and read_encoder_card(other.out)["file"] == "m.onnx"
+    assert other.n_reused == 0 and read_encoder_card(other.out)["file"] == "m.onnx"
 
 
 def test_a_file_of_the_user_is_never_taken_for_the_cache(photos, clip):
@@ -93,19 +93,18 @@ def test_a_file_of_the_user_is_never_taken_for_the_cache(photos, clip):
 
 def test_classes_come_from_folders_lists_and_names(photos, clip):
     (photos / "bird").mkdir()  # no image: unseen
-    found = load_image_folder(photos, clip, clip, classes={"owl": ["brown bird", "bird"]}, templates=["{}"])
-    data = found.dataset
+    data = load_image_folder(photos, clip, clip, classes={"owl": ["brown bird", "bird"]}, templates=["{}"])
     assert data.name == "photos"
     assert set(data.class_names) == {*COLORS, "bird", "owl"}
     assert {name for name, unseen in zip(data.class_names, data.unseen) if unseen} == {"bird", "owl"}
-    assert data.encoder["file"] == "vision_model.onnx" and found.text_encoder["file"] == "text_model.onnx"
+    assert data.encoder["file"] == "vision_model.onnx"
     (photos / "bird").rmdir()
-    held_out = load_image_folder(photos, clip, clip, unseen_classes=["brown", "blue"]).dataset
+    held_out = load_image_folder(photos, clip, clip, unseen_classes=["brown", "blue"])
     assert {n for n, unseen in zip(held_out.class_names, held_out.unseen) if unseen} == {"brown", "blue"}
 
 
 def test_a_single_class_may_be_unseen(photos, clip):
-    data = load_image_folder(photos, clip, clip, classes=["bird"]).dataset
+    data = load_image_folder(photos, clip, clip, classes=["bird"])
     assert set(data.class_names) == {*COLORS, "bird"}
     assert [name for name, unseen in zip(data.class_names, data.unseen) if unseen] == ["bird"]
 

@@ -1,4 +1,4 @@
-"""Which images a folder or a list names, and how one is decoded."""
+"""Which images a folder holds, and how one is decoded."""
 
 from __future__ import annotations
 
@@ -33,23 +33,11 @@ def test_flat_folder_has_no_labels(folder):
     assert found.names == ("a.png", "b.jpg") and found.y is None
 
 
-def test_list_file_keeps_its_order_and_classes(folder):
-    (folder / "list.csv").write_text("owl/c.png,night\njay/a.png,day\n")
-    found = find_images(folder / "list.csv")
-    assert found.names == ("owl/c.png", "jay/a.png")
-    assert [found.class_names[i] for i in found.y] == ["night", "day"]
-    (folder / "plain.txt").write_text("owl/c.png\n\njay/a.png\n")
-    assert find_images(folder / "plain.txt").y is None
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda path: path.mkdir(), "holds no image"),
-        (lambda path: None, "no folder or list file"),
-        (lambda path: path.write_text(""), "is empty"),
-        (lambda path: path.write_text("a.png,jay,7\n"), "expected path or path,class"),
-        (lambda path: path.write_bytes(b"\xff\xd8\xff\xe0\x80"), "not a text file"),
+        (lambda path: None, "There is no folder"),
         (lambda path: [save_image(path / name, 0) for name in ("x.png", "jay/a.png")], "outside of them"),
     ],
 )

@@ -8,14 +8,7 @@ import pytest
 import oracle
 from image_files import save_image
 from onnx_models import CLIP_CONFIG
-from unseen.encoders.preprocessing import (
-    CLIP_MEAN,
-    IMAGENET_STD,
-    Preprocessing,
-    from_open_clip,
-    from_timm,
-    from_transformers,
-)
+from unseen.encoders.preprocessing import Preprocessing, from_transformers
 from unseen.errors import UnseenError
 
 
@@ -72,7 +65,9 @@ def test_the_squash_differs_from_the_reference(tmp_path):
             {"size": {"shortest_edge": 224}, "crop_pct": 0.875},
             {"resize": 256, "size": 224, "resize_mode": "shortest"},
         ),
-        ({"do_rescale": False, "do_normalize": False}, {"rescale": 1.0, "mean": (0, 0, 0), "std": (1, 1, 1)}),
+        ({"do_normalize": False}, {"mean": (0, 0, 0), "std": (1, 1, 1)}),
+        ({"do_rescale": False, "do_normalize": False}, {"mean": (0, 0, 0), "std": (1 / 255,) * 3}),
+        ({"rescale_factor": 2 / 255, "image_mean": [1, 1, 1], "image_std": [1, 1, 1]}, {"mean": (0.5,) * 3}),
         ({"image_mean": [0.5] * 3, "image_std": [0.25] * 3}, {"mean": (0.5,) * 3, "std": (0.25,) * 3}),
         (
             {"size": 224, "crop_size": 224, "image_processor_type": "DeiTImageProcessor"},
@@ -85,35 +80,20 @@ def test_configurations_of_transformers(config, expected):
     assert {name: getattr(steps, name) for name in expected} == expected
 
 
-def test_open_clip_and_timm():
-    open_clip = {
-        "model_cfg": {"vision_cfg": {"image_size": 336}},
-        "preprocess_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize_mode": "squash"},
-    }
-    steps = from_open_clip(open_clip)
-    assert (steps.size, steps.resize_mode, steps.resample) == (336, "squash", "bicubic")
-    assert from_open_clip({}).mean == CLIP_MEAN and from_open_clip({}).resize_mode == "shortest"
-    timm = {"input_size": [3, 240, 240], "crop_pct": 0.9, "interpolation": "bicubic", "mean": [0.5] * 3}
-    assert from_timm(timm).sides == (266, 240) and from_timm(timm).std == IMAGENET_STD
-
-
-def test_torchvision_rounds_the_center_and_hugging_face_does_not():
-    assert Preprocessing(16, rounded_center=True)._boxes(19, 17) == [(2, 0, 18, 16)]
-    assert Preprocessing(16)._boxes(19, 17) == [(1, 0, 17, 16)]
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"size": {"longest_edge": 224}}, "says size: .*longest_edge"),
+        ({"size": {"longest_edge": 224}}, "cannot be followed: Got size=.*longest_edge"),
         ({"size": {"shortest_edge": 224}}, "does not crop"),
-        ({"size": {"height": 224, "width": 160}}, "expected the side of a square"),
-        ({"size": 10**9}, "expected the side of a square"),
-        ({"image_mean": 0.5}, "image_mean: 0.5, expected three numbers"),
-        ({"image_std": [0.5, None, 0.5]}, "expected three numbers"),
-        ({"resample": 17}, "resamples by 17"),
+        ({"size": {"height": 224, "width": 160}}, "expected pixels of a side"),
+        ({"size": 10**9}, "expected pixels of a side"),
+        ({"image_mean": 0.5}, "image_mean=0.5, but expected three finite numbers"),
+        ({"image_std": [0.5, None, 0.5]}, "expected three finite numbers"),
+        ({"image_std": [0.5, 0, 0.5]}, "expected three positive numbers"),
+        ({"resample": 17}, "resample=17, but expected one of nearest"),
         ({"do_resize": False}, "do_resize"),
-        ({"rescale_factor": "x"}, "expected a positive number"),
+        ({"rescale_factor": "x"}, "preprocessor_config.json cannot be followed"),
+        ({"rescale_factor": 0}, "preprocessor_config.json cannot be followed"),
     ],
 )
 def test_configurations_that_cannot_be_followed(config, message):

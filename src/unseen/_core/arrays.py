@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-
 import numpy as np
 
 from unseen._core.blocks import FloatArray
@@ -17,10 +14,3 @@ def as_array(found: object) -> FloatArray:
         tensor = detach().cpu()
         found = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
     return np.asarray(found)
-
-
-def torch_of(function: object) -> ModuleType | None:
-    """Return the package torch if ``function`` is a module of torch, or a method of one."""
-    owner = getattr(function, "__self__", function)
-    bases = (base.__module__ or "" for base in type(owner).__mro__)
-    return sys.modules.get("torch") if any(name.startswith("torch.nn.") for name in bases) else None

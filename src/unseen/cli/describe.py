@@ -21,14 +21,6 @@ from unseen.errors import UnseenError
 @options.encoder
 @options.variant
 @options.template
-@click.option("--column", metavar="NAME", help="Column of the class names in a CSV. [default: class]")
-@click.option(
-    "--attributes",
-    multiple=True,
-    type=options.FILE,
-    metavar="FILE.csv",
-    help="Attributes of the same classes, to use beside the embeddings.",
-)
 @options.out("FILE.csv or FILE.npz.", required=True)
 @options.quiet
 @options.force
@@ -37,8 +29,6 @@ def command(
     text_encoder: str,
     variant: str | None,
     templates: tuple[str, ...],
-    column: str | None,
-    attributes: tuple[Path, ...],
     out: Path,
     quiet: bool,
     force: bool,
@@ -54,10 +44,10 @@ def command(
 
     if out.suffix not in (".csv", ".npz"):
         raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv or .npz.")
-    check_output(out, inputs=[classes, text_encoder, *attributes], force=force)
-    named, sentences = read_classes(classes, column), read_templates(templates)
+    check_output(out, inputs=[classes, text_encoder], force=force)
+    named, sentences = read_classes(classes), read_templates(templates)
     encoder = options.open_encoder(text_encoder, variant, quiet)
-    found = describe_classes(named, encoder, templates=sentences, attributes=attributes)
+    found = describe_classes(named, encoder, templates=sentences)
     write_prototypes(out, found, encoder.describe())
     n_texts = sum(len(said) or len(sentences) for said in named.values())
     click.echo(

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from unseen.cli import options
-from unseen.cli._images import are_images, extracted
+from unseen.cli._images import are_images, find_features
 
 
 @click.command(epilog=options.example("unseen evaluate birds.model birds.npz"))
@@ -58,7 +58,7 @@ def command(
     if backbone is None and not are_images(data):
         found = measure(evaluation_data(data, features, split_dir, label=label, ignore=ignore))
     else:
-        with extracted(data, backbone, variant, facts_of(fitted).get("encoder"), quiet) as path:
+        with find_features(data, backbone, variant, facts_of(fitted).get("encoder"), quiet) as path:
             found = measure(replace(evaluation_data(path), name=Path(data).name))
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else format_evaluation(found))
     for note in found.notes:

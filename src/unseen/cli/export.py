@@ -68,9 +68,7 @@ def command(
     fitted = load_model(model)
     network = options.load_backbone(backbone, variant) if backbone else None
     if network is not None:
-        from unseen.encoders.backbone import use_stored_preprocessing
-
-        use_stored_preprocessing(network, facts_of(fitted).get("encoder") or {})
+        network.use_card(facts_of(fitted).get("encoder"))
     export(fitted, target, kind, backbone=network, softmax=softmax)
     n_classes, width = fitted.coef_.shape
     what = f"{network.file.name} and one layer" if network else "one layer"

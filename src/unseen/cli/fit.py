@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from unseen._core.prototypes import Prototypes
     from unseen.card import Card
     from unseen.datasets import ZeroShotDataset
-    from unseen.encoders.folder import ImageFolder
+    from unseen.encoders.text import TextEncoder
 
 
 @click.command(
@@ -104,7 +104,7 @@ def command(
     inputs = [data, *prototypes, text_encoder, backbone, split_dir, *files]
     check_output(model, inputs=inputs, force=force, may_replace=is_model)
     described = options.read_descriptions(prototypes, text_encoder, variant, quiet) if prototypes else None
-    photos = None
+    namer = None  # text encoder of the class names
     if backbone is None:
         _reject_image_options(data, classes)
         dataset = load_dataset(
@@ -118,10 +118,11 @@ def command(
             features_glob=features_glob,
         )
     else:
-        photos = _load_images(
-            data, backbone, text_encoder, variant, described, classes, templates, unseen_classes, quiet
+        if text_encoder and described is None:
+            namer = options.open_encoder(text_encoder, variant, quiet)
+        dataset = _load_images(
+            data, backbone, namer, variant, described, classes, templates, unseen_classes, quiet
         )
-        dataset = photos.dataset
     for note in dataset.notes:
         click.echo(f"note: {note}", err=True)
     if gamma == 0 and dataset.seen.sum() < FEWEST_CLASSES:
@@ -130,8 +131,8 @@ def command(
     warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
     goal: dict[str, Any] = {"min_seen": min_seen, "min_unseen": min_unseen, "unseen_share": unseen_share}
     fitted, _ = train(dataset, method, normalize=normalize, gamma=gamma, verbose=not quiet, **goal)
-    if photos is not None and photos.text_encoder is not None:
-        fitted.held_out_.facts["text_encoder"] = photos.text_encoder
+    if namer is not None:
+        fitted.held_out_.facts["text_encoder"] = namer.describe()
     save_model(fitted, model)
     _print_card(fitted.card(), as_json)
     click.echo(f"wrote {model}", err=True)
@@ -174,34 +175,30 @@ def _print_checks(checks: Sequence[Check]) -> None:
 def _load_images(
     folder: str,
     backbone: str,
-    text_encoder: str | None,
+    namer: TextEncoder | None,
     variant: str | None,
     described: Prototypes | None,
     classes: str | None,
     templates: tuple[str, ...],
     unseen_classes: tuple[str, ...] | None,
     quiet: bool,
-) -> ImageFolder:
-    """Return the data set of a folder of images; report the images that could not be read."""
+) -> ZeroShotDataset:
+    """Return the data set of a folder of images."""
     from unseen.encoders.descriptions import read_classes, read_templates
     from unseen.encoders.folder import cache_of, load_image_folder
 
-    further = read_classes(classes) if classes else {}
-    encoder = options.open_encoder(text_encoder, variant, quiet) if text_encoder and not described else None
-    photos = load_image_folder(
+    dataset = load_image_folder(
         folder,
         options.load_backbone(backbone, variant),
-        encoder,
+        namer,
         prototypes=described,
-        classes=further,
+        classes=read_classes(classes) if classes else {},
         templates=read_templates(templates),
         unseen_classes=unseen_classes,
         quiet=quiet,
     )
-    for name, reason in photos.unreadable.items():
-        click.echo(f"could not read {name}: {reason}", err=True)
     click.echo(f"kept the features of the images in {cache_of(folder)}, for the next fit", err=True)
-    return photos
+    return dataset
 
 
 def _reject_image_options(data: str, classes: str | None) -> None:

@@ -159,7 +159,7 @@ def open_encoder(reference: str, variant: str | None = None, quiet: bool = True)
     """Return the text encoder of ``--encoder``."""
     from unseen.encoders.text import TextEncoder
 
-    return TextEncoder(reference, variant=_variant_of(reference, variant), quiet=quiet)
+    return TextEncoder(reference, variant=variant, quiet=quiet)
 
 
 def backbone(help: str, *, required: bool = False) -> Option:
@@ -171,12 +171,7 @@ def load_backbone(reference: str, variant: str | None = None) -> Backbone:
     """Return the image network of ``--backbone``."""
     from unseen.encoders.backbone import Backbone
 
-    return Backbone(reference, variant=_variant_of(reference, variant))
-
-
-def _variant_of(reference: str, variant: str | None) -> str | None:
-    """Return ``--variant`` for a folder or a repository; a single file has no variants."""
-    return None if Path(reference).is_file() else variant
+    return Backbone(reference, variant=variant)
 
 
 # ---- methods ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import click
 from unseen._core.files import check_output, is_page
 from unseen._core.hub import HUB_PREFIX
 from unseen.cli import options
-from unseen.cli._images import are_images, extracted
+from unseen.cli._images import are_images, find_features
 from unseen.errors import UnseenError
 
 
@@ -110,7 +110,7 @@ def _write_model_page(
     with ExitStack() as stack:  # features of images are in a temporary file
         if are_images(source):
             encoder = facts_of(fitted).get("encoder")
-            path = stack.enter_context(extracted(source, None, None, encoder, quiet))
+            path = stack.enter_context(find_features(source, None, None, encoder, quiet))
             data = replace(evaluation_data(path), name=Path(source).name)
         else:
             data = evaluation_data(source, model=fitted, **given)

@@ -16,6 +16,7 @@ from unseen.errors import UnseenError
 
 ENCODER_KEY = "encoder"  # in an .npz, a JSON text
 ENCODER_FILE = "encoder.json"  # in a folder
+STAMPS_KEY = "stamps"  # in an .npz of an extraction, which images it has seen
 
 
 class EncoderCard(TypedDict, total=False):
@@ -27,8 +28,6 @@ class EncoderCard(TypedDict, total=False):
     file: str  # the ONNX file in a folder or repository
     revision: str | None  # commit hash of a repository
     variant: str | None
-    input: str
-    layout: str
     pooling: str
     preprocessing: dict[str, object]
 

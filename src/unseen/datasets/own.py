@@ -27,7 +27,7 @@ from unseen._core.prototypes import Descriptions, Prototypes
 from unseen._core.rows import Rows
 from unseen._core.tables import read_csv
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features, check_class_names
-from unseen.datasets.features import ENCODER_KEY, EncoderCard, read_encoder_card
+from unseen.datasets.features import ENCODER_KEY, STAMPS_KEY, EncoderCard, read_encoder_card
 from unseen.datasets.prototypes import read_prototypes
 from unseen.errors import UnseenError, did_you_mean
 
@@ -78,7 +78,7 @@ def load_npz(
             f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three. It holds: "
             f"{', '.join(held) or 'nothing'}."
         )
-    known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY)
+    known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY, STAMPS_KEY)
     unused = tuple(
         f"the file also holds {name!r}, which is not used.{did_you_mean(name, set(known) - set(held))}"
         for name in held

@@ -58,17 +58,13 @@ class Parts:
         self._names: list[str] = []
         self._rows: list[FloatArray] = []
         self._flushed = time.monotonic()
-        self._open(json.dumps(settings, sort_keys=True))
-
-    def _open(self, settings: str) -> None:
-        stored = self.folder / "settings.json"
-        if self.folder.exists() and not (stored.is_file() and stored.read_text() == settings):
+        text, stored = json.dumps(settings, sort_keys=True), folder / "settings.json"
+        if folder.exists() and not (stored.is_file() and stored.read_text() == text):
             self.remove()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if not stored.exists():
-            with atomic_path(stored) as path:
-                path.write_text(settings)
-        for part, names in stored_names(self.folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_path(stored) as path:
+            path.write_text(text)
+        for part, names in stored_names(folder):
             self._note(part, names)
 
     def _note(self, part: Path, names: Sequence[str]) -> None:

@@ -11,16 +11,14 @@ import numpy as np
 
 from unseen._core.csv_files import write_csv
 from unseen._core.files import write_npz
-from unseen._core.prototypes import Prototypes, combine
+from unseen._core.prototypes import Encoder, Prototypes
 from unseen._core.tables import read_csv
 from unseen.datasets.features import EncoderCard, encoder_array
-from unseen.datasets.prototypes import read_sources
-from unseen.encoders.text import TextEmbedder
-from unseen.errors import UnseenError, did_you_mean
+from unseen.encoders.text import TextEncoder
+from unseen.errors import UnseenError
 
 TEMPLATE = "a photo of a {}."
-# headers of a column of class names
-CLASS_COLUMNS = ("class", "classes", "class_name", "label", "name")
+CLASS_COLUMNS = ("class", "classes", "class_name", "label", "name")  # headers of a list of class names
 LIST_FILES = (".csv", ".txt", ".npz", ".parquet")  # a name that ends like this is that of a file
 Texts = Mapping[str, Sequence[str]]  # class -> its descriptions; none if only the name is known
 
@@ -28,37 +26,30 @@ Texts = Mapping[str, Sequence[str]]  # class -> its descriptions; none if only t
 # ---- lists of classes ------------------------------------------------------------------------------
 
 
-def read_classes(source: str | PathLike[str], column: str | None = None) -> dict[str, list[str]]:
+def read_classes(source: str | PathLike[str]) -> dict[str, list[str]]:
     """Return the classes of a list, a table or an image folder, each with its descriptions, if it has any.
 
     Parameters
     ----------
     source : str or path
-        A folder whose subfolders are classes; a text file with one name per line; a CSV with a column of
-        names and perhaps a column ``description``, where a class may have several lines; or one name, or
-        several separated by commas.
-    column : str, optional
-        The column of names in a CSV. By default ``class``, or else the first of one or two columns.
+        A folder whose subfolders are classes; a text file with one name per line; a CSV with a header and
+        the columns class and description, where a class may have several lines; or one name, or several
+        separated by commas.
     """
     path = Path(source)
     if path.is_dir():
         names = sorted(entry.name for entry in path.iterdir() if entry.is_dir() and entry.name[0] != ".")
         return _once(names, str(path))
     if path.is_file():
-        return (
-            _read_class_table(path, column) if path.suffix == ".csv" else _once(_read_lines(path), str(path))
-        )
+        return _read_table(path) if path.suffix == ".csv" else _once(_read_lines(path), str(path))
     names = str(source).split(",")
-    if isinstance(source, PathLike) or (len(names) == 1 and _looks_like_path(path)):
+    looks_like_path = path.suffix in LIST_FILES or len(path.parts) > 1
+    if isinstance(source, PathLike) or (len(names) == 1 and looks_like_path):
         raise UnseenError(
             f"There is no file or folder {str(source)!r}. Give class names, a list of them, a CSV, or an "
             "image folder."
         )
     return _once([name.strip() for name in names], "The list")
-
-
-def _looks_like_path(path: Path) -> bool:
-    return path.suffix in LIST_FILES or len(path.parts) > 1
 
 
 def _once(names: Iterable[str], where: str) -> dict[str, list[str]]:
@@ -83,43 +74,19 @@ def _read_lines(path: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _read_class_table(path: Path, column: str | None) -> dict[str, list[str]]:
-    lines = _read_lines(path)
-    if column is None and not any("," in line for line in lines):  # one column, header or not
-        has_header = bool(lines) and lines[0].lower() in CLASS_COLUMNS
-        return _once(lines[has_header:], str(path))
-    table = read_csv(path)
-    header = list(table.columns)
-    place = _find_column(header, column, path)
-    words = _description_column(header, place)
-    names = table.columns[header[place]].tolist()
-    if words is None:
-        return _once(list(dict.fromkeys(names)), str(path))
+def _read_table(path: Path) -> dict[str, list[str]]:
+    columns = read_csv(path).columns
+    if len(columns) > 2:
+        raise UnseenError(
+            f"{path} has the columns {', '.join(columns)}, expected class, or class and description."
+        )
+    header, names = next(iter(columns.items()))
+    if len(columns) == 1:  # perhaps without a header
+        return _once([*([] if header.lower() in CLASS_COLUMNS else [header]), *names.tolist()], str(path))
     found: dict[str, list[str]] = {}
-    for name, text in zip(names, table.columns[header[words]]):
+    for name, text in zip(names.tolist(), list(columns.values())[1].tolist()):
         found.setdefault(name, []).append(text)
     return found
-
-
-def _find_column(header: Sequence[str], column: str | None, path: Path) -> int:
-    if column is None:
-        known = [name for name in header if name.lower() in CLASS_COLUMNS]
-        if not known and len(header) > 2:
-            raise UnseenError(
-                f"{path} has the columns {', '.join(header)}. Name that of the classes: --column."
-            )
-        return header.index(known[0]) if known else 0
-    if column not in header:
-        near = did_you_mean(column, header)
-        raise UnseenError(f"{path} has no column {column!r}, only {', '.join(header)}.{near}")
-    return list(header).index(column)
-
-
-def _description_column(header: Sequence[str], place: int) -> int | None:
-    named = [i for i, name in enumerate(header) if name.lower() in ("description", "text")]
-    if named:
-        return named[0]
-    return 1 - place if len(header) == 2 else None
 
 
 # ---- from words to prototypes ----------------------------------------------------------------------
@@ -162,36 +129,31 @@ def read_templates(given: Sequence[str]) -> list[str]:
 
 
 def describe_classes(
-    classes: Texts,
-    encoder: TextEmbedder,
-    *,
-    templates: Sequence[str] = (TEMPLATE,),
-    attributes: Sequence[str | PathLike[str]] = (),
+    classes: Texts, encoder: str | PathLike[str] | Encoder, *, templates: Sequence[str] = (TEMPLATE,)
 ) -> Prototypes:
-    """Return one prototype per class from its name or its descriptions, and perhaps attributes beside it.
+    """Return one prototype per class from its name or its descriptions.
 
     Parameters
     ----------
     classes : mapping from class name to descriptions
         A class without descriptions is described by its name in the templates.
-    encoder : callable
-        See ``unseen.encoders.text.open_text_encoder``.
+    encoder : str, path or callable
+        A text encoder in ONNX format, see ``unseen.encoders.text.TextEncoder``; or a callable from a list of
+        texts to one row per text, or an object with such a method ``encode``, as sentence-transformers have.
     templates : sequence of str
         Sentences with ``{}`` for the class name. Their unit embeddings are averaged, and the mean is scaled
         to unit length, as is common for CLIP.
-    attributes : files, optional
-        Further descriptions of the same classes, see ``unseen.datasets.prototypes.combine``.
 
     Examples
     --------
-    >>> from unseen.encoders.text import open_text_encoder
-    >>> count = open_text_encoder(lambda texts: [[len(text), text.count("b")] for text in texts])
+    >>> def count(texts):
+    ...     return [[len(text), text.count("b")] for text in texts]
     >>> describe_classes({"blue_jay": [], "owl": []}, count).values.round(3)
     array([[0.999, 0.045],
            [1.   , 0.   ]])
     """
-    words = Prototypes.from_text(fill_templates(classes, templates), encoder)
-    return combine([words, *(read_sources([file]) for file in attributes)])
+    opened = TextEncoder(encoder) if isinstance(encoder, str | PathLike) else encoder
+    return Prototypes.from_text(fill_templates(classes, templates), opened)
 
 
 def write_prototypes(path: str | PathLike[str], prototypes: Prototypes, encoder: EncoderCard) -> None:

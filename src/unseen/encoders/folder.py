@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unseen._core.prototypes import Descriptions, Prototypes
+from unseen._core.prototypes import Descriptions, Encoder, Prototypes
 from unseen.datasets import ZeroShotDataset, load_dataset
-from unseen.datasets.features import EncoderCard
 from unseen.datasets.own import Pieces, assemble
 from unseen.encoders.backbone import AnyBackbone
 from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
-from unseen.encoders.extraction import Extraction, extract, is_cache
-from unseen.encoders.images import IMAGE_FORMATS, find_images
-from unseen.encoders.text import AnyTextEncoder, open_text_encoder
+from unseen.encoders.extraction import Extraction, extract, is_extraction
+from unseen.encoders.images import find_images, is_image
 from unseen.errors import UnseenError
 
 
@@ -28,7 +26,7 @@ def is_image_folder(path: str | os.PathLike[str]) -> bool:
     if not path.is_dir():
         return False
     places = [path, *(entry for entry in path.iterdir() if entry.is_dir())]
-    return any(file.suffix.lower() in IMAGE_FORMATS for place in places for file in place.iterdir())
+    return any(is_image(file) for place in places for file in place.iterdir())
 
 
 def list_image_folder(
@@ -43,15 +41,14 @@ def list_image_folder(
     """
     images = find_images(folder)
     content: dict[str, Any] = {"files": np.array(images.names)}
-    if images.y is not None:
-        content["y"] = np.array(images.class_names)[images.y]
-        names = list(read_classes(folder)) if Path(folder).is_dir() else images.class_names
-        content["class_names"] = np.array(names)
     needed = [
         "There are no features yet: --backbone REF extracts them from the images (unseen fit, extract)."
-        if images.y is not None
-        else f"{folder} has no class folders: put the images of each class into one of its own."
     ]
+    if images.y is None:
+        needed = [f"{folder} has no class folders: put the images of each class into one of its own."]
+    else:
+        content["y"] = np.array(images.class_names)[images.y]
+        content["class_names"] = np.array(list(read_classes(folder)))
     if prototypes is None:
         needed.append("There are no class descriptions: --encoder REF makes them from the class names.")
     name = Path(folder).resolve().name
@@ -79,45 +76,27 @@ def extract_folder(
     preprocessing starts afresh.
     """
     cache = cache_of(folder)
-    if cache.exists() and not is_cache(cache):
+    if cache.exists() and not is_extraction(cache):
         raise UnseenError(f"{cache} is where features are cached, but it is another file. Move it away.")
-    return extract(folder, backbone, cache, quiet=quiet, reuse=True)
-
-
-@dataclass(frozen=True)
-class ImageFolder:
-    """A data set made of images, and how it was described.
-
-    Parameters
-    ----------
-    dataset : ZeroShotDataset
-        The classes with images, and those that are only described.
-    text_encoder : EncoderCard, optional
-        Which encoder made the prototypes.
-    unreadable : mapping from file to reason
-        Images that were left out.
-    """
-
-    dataset: ZeroShotDataset
-    text_encoder: EncoderCard | None = None
-    unreadable: Mapping[str, str] = field(default_factory=dict)
+    return extract(folder, backbone, cache, quiet=quiet)
 
 
 def load_image_folder(
     folder: str | os.PathLike[str],
     backbone: AnyBackbone,
-    encoder: AnyTextEncoder | None = None,
+    encoder: str | os.PathLike[str] | Encoder | None = None,
     *,
     prototypes: Prototypes | None = None,
     classes: Mapping[str, Sequence[str]] | Sequence[str] = (),
     templates: Sequence[str] = (TEMPLATE,),
     unseen_classes: Sequence[str] | None = None,
     quiet: bool = True,
-) -> ImageFolder:
+) -> ZeroShotDataset:
     """Return the data set of a folder of class folders with images, and of the names of further classes.
 
     Every subfolder is a class, an empty one too. Its prototype is the embedding of its name in the
-    templates, or of its descriptions. Classes without images are unseen.
+    templates, or of its descriptions. Classes without images are unseen. Images that cannot be read are left
+    out, and named in ``notes``.
 
     Parameters
     ----------
@@ -125,7 +104,7 @@ def load_image_folder(
     backbone : str, path or callable
         Image network, see ``unseen.encoders.backbone.open_backbone``.
     encoder : str, path or callable, optional
-        Text encoder, see ``unseen.encoders.text.open_text_encoder``; not needed with ``prototypes``.
+        Text encoder, see ``unseen.encoders.descriptions.describe_classes``; not needed with ``prototypes``.
     prototypes : Prototypes, optional
         Descriptions of all classes instead, such as attributes.
     classes : names, or mapping from name to descriptions
@@ -142,24 +121,19 @@ def load_image_folder(
     Photographs of known classes, and the name of a new one::
 
         photos = load_image_folder("photos", "hf:org/clip", "hf:org/clip", classes=["okapi"])
-        model, card = train(photos.dataset)
+        model, card = train(photos)
     """
-    text_encoder = None
     if prototypes is None:
-        named = {**read_classes(folder), **_as_texts(unseen_classes or ()), **_as_texts(classes)}
         if encoder is None:
             raise UnseenError(
                 "Classes need descriptions: give a text encoder for their names (--encoder), or --prototypes."
             )
-        text_encoder = open_text_encoder(encoder, quiet=quiet)
-        prototypes = describe_classes(named, text_encoder, templates=templates)
+        further = classes if isinstance(classes, Mapping) else dict.fromkeys(classes, ())
+        named = {**read_classes(folder), **dict.fromkeys(unseen_classes or (), ()), **further}
+        prototypes = describe_classes(named, encoder, templates=templates)
     done = extract_folder(folder, backbone, quiet=quiet)
     if not done.class_names:
         raise UnseenError(f"{folder} has no class folders. Put the images of each class into one of its own.")
-    dataset = load_dataset(done.out, prototypes=prototypes, unseen_classes=unseen_classes or None)
-    described = None if text_encoder is None else text_encoder.describe()
-    return ImageFolder(replace(dataset, name=Path(folder).name), described, done.unreadable)
-
-
-def _as_texts(classes: Mapping[str, Sequence[str]] | Sequence[str]) -> dict[str, Sequence[str]]:
-    return dict(classes) if isinstance(classes, Mapping) else dict.fromkeys(classes, ())
+    data = load_dataset(done.out, prototypes=prototypes, unseen_classes=unseen_classes or None)
+    left_out = [f"could not read {name}: {reason}" for name, reason in done.unreadable.items()]
+    return replace(data, name=Path(folder).name, notes=(*data.notes, *left_out))

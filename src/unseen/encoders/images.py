@@ -1,12 +1,11 @@
-"""Image files: which ones a folder or a list names, and how one is decoded."""
+"""Image files: which ones a folder holds, and how one is decoded."""
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +40,7 @@ IMAGE_FORMATS = {
 
 @dataclass(frozen=True)
 class ImageFiles:
-    """Image files below ``root`` and, if folders or a list name them, their classes."""
+    """Image files below ``root`` and, if they are in class folders, their classes."""
 
     root: Path
     names: tuple[str, ...]  # relative to root, with "/" between folders
@@ -55,11 +54,11 @@ class ImageFiles:
         """Return the path of an image."""
         return self.root / self.names[position]
 
-    def identity(self, position: int) -> str:
+    def stamp(self, position: int) -> str:
         """Return a name that changes when the file does."""
         try:
             status = self.path(position).stat()
-        except OSError:
+        except OSError:  # a link to nowhere; reading the image will say so
             return self.names[position]
         return f"{self.names[position]} {status.st_size} {status.st_mtime_ns}"
 
@@ -70,68 +69,30 @@ def is_image(path: Path) -> bool:
 
 
 def find_images(source: str | os.PathLike[str]) -> ImageFiles:
-    """Return the images of a folder of class folders, of a flat folder, or of a list file; or one image.
-
-    A list file holds one image per line, ``path`` or ``path,class``, relative to the list's own folder.
-    """
+    """Return the images of a folder of class folders or of a flat folder; or one image."""
     source = Path(source)
     if is_image(source) and source.is_file():
         return ImageFiles(source.parent, (source.name,))
-    if source.is_file():
-        return _from_list(source)
     if not source.is_dir():
-        raise UnseenError(f"There is no folder or list file {str(source)!r}. Give a folder of images.")
+        raise UnseenError(f"There is no folder {str(source)!r}. Give a folder of images.")
     # One level by hand: rglob alone would not enter class folders that are links.
     files = (file for top in source.iterdir() for file in (top.rglob("*") if top.is_dir() else [top]))
-    names = sorted(
-        file.relative_to(source).as_posix() for file in files if file.suffix.lower() in IMAGE_FORMATS
-    )
+    names = sorted(file.relative_to(source).as_posix() for file in files if is_image(file))
     names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
     if not names:
         known = " ".join(IMAGE_FORMATS)
         raise UnseenError(f"The folder {str(source)!r} holds no image (files ending in {known}).")
-    return _from_folder(source, names)
-
-
-def _from_folder(root: Path, names: Sequence[str]) -> ImageFiles:
-    classes = [name.split("/")[0] if "/" in name else "" for name in names]
-    if not any(classes):
-        return ImageFiles(root, tuple(names))
-    if not all(classes):
-        stray = names[classes.index("")]
+    stray = [name for name in names if "/" not in name]
+    if len(stray) == len(names):
+        return ImageFiles(source, tuple(names))
+    if stray:
         raise UnseenError(
-            f"{str(root)!r} holds class folders and also the image {stray!r} outside of them. "
-            "Move it into the folder of its class, or give a list file."
+            f"{str(source)!r} holds class folders and also the image {stray[0]!r} outside of them. "
+            "Move it into the folder of its class."
         )
-    return _with_classes(root, names, classes)
-
-
-def _from_list(file: Path) -> ImageFiles:
-    rows = _list_rows(file)
-    if not rows:
-        raise UnseenError(f"The list {str(file)!r} is empty. Write one image per line: path or path,class.")
-    wrong = next((row for row in rows if len(row) != len(rows[0]) or len(row) > 2), None)
-    if wrong is not None:
-        raise UnseenError(f"{str(file)!r} has the line {','.join(wrong)!r}, expected path or path,class.")
-    names = text_array((row[0].strip() for row in rows), str(file)).tolist()
-    if len(rows[0]) == 1:
-        return ImageFiles(file.parent, tuple(names))
-    return _with_classes(file.parent, names, [row[1].strip() for row in rows])
-
-
-def _list_rows(file: Path) -> list[list[str]]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-        if "\0" in text:
-            raise ValueError("not text")
-        return [row for row in csv.reader(text.splitlines()) if row]
-    except (ValueError, csv.Error):
-        raise UnseenError(f"{str(file)!r} is not a text file. Give a folder, or a list of images.") from None
-
-
-def _with_classes(root: Path, names: Sequence[str], classes: Sequence[str]) -> ImageFiles:
-    class_names, y = np.unique(text_array(classes, str(root)), return_inverse=True)
-    return ImageFiles(root, tuple(names), y.astype(np.intp), tuple(class_names.tolist()))
+    classes = text_array((name.split("/")[0] for name in names), str(source))
+    class_names, y = np.unique(classes, return_inverse=True)
+    return ImageFiles(source, tuple(names), y.astype(np.intp), tuple(class_names.tolist()))
 
 
 # ---- decoding --------------------------------------------------------------------------------------

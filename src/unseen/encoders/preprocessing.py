@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unseen.encoders.images import load_pillow, open_image
-from unseen.errors import UnseenError, did_you_mean, one_line
+from unseen.errors import UnseenError, one_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -20,9 +20,6 @@ Floats = NDArray[np.float32]
 Triple = tuple[float, float, float]
 IMAGENET_MEAN: Triple = (0.485, 0.456, 0.406)
 IMAGENET_STD: Triple = (0.229, 0.224, 0.225)
-CLIP_MEAN: Triple = (0.48145466, 0.4578275, 0.40821073)
-CLIP_STD: Triple = (0.26862954, 0.26130258, 0.27577711)
-RESIZE_MODES = ("squash", "shortest")
 LARGEST_SIDE = 10_000  # pixels of a side: a configuration file may say anything
 # in the order of Pillow's numbers, which configuration files use
 RESAMPLE = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
@@ -41,16 +38,11 @@ class Preprocessing:
     resize : int, optional
         Side before cropping. By default ``size`` for one crop, and 256 / 224 of ``size`` for ten.
     mean, std : three numbers
-        Per channel, for rescaled values; ImageNet's by default.
+        Per channel, for values from 0 to 1; ImageNet's by default.
     resize_mode : {"squash", "shortest"}
         Whether both sides become ``resize``, or the shorter one does and the aspect ratio is kept.
     resample : str
         Pillow's filter: "bilinear", "bicubic", "nearest", "lanczos", "box" or "hamming".
-    rescale : float
-        Factor from 0..255 to the range of ``mean`` and ``std``.
-    rounded_center : bool
-        Where the center is if it falls between two pixels: rounded, as torchvision does, or to the left
-        and top, as Hugging Face does.
 
     Examples
     --------
@@ -65,25 +57,27 @@ class Preprocessing:
     std: Triple = IMAGENET_STD
     resize_mode: str = "squash"
     resample: str = "bilinear"
-    rescale: float = 1 / 255
-    rounded_center: bool = False
 
     def __post_init__(self) -> None:
+        """Check every field: files of any origin say what they are."""
         if self.crops not in (1, 10):
-            raise UnseenError(f"Got crops={self.crops}, but expected 1 or 10.")
+            raise UnseenError(f"Got crops={self.crops!r}, but expected 1 or 10.")
+        _check_side("size", self.size)
         resize, size = self.sides
-        if not 0 < size <= resize <= LARGEST_SIDE:
+        _check_side("resize", resize)
+        if resize < size:
             raise UnseenError(
-                f"Got resize={resize}, but the backbone sees crops of {size} x {size}: resize must be "
-                f"at least {size}, and at most {LARGEST_SIDE}."
+                f"Got resize={resize}, but the backbone sees crops of {size} x {size}: resize must be at "
+                f"least {size}."
             )
-        for name, values in (("mean", self.mean), ("std", self.std)):
-            if len(values) != 3 or not np.isfinite(values).all():
-                raise UnseenError(f"Got {name}={values}, but expected three finite numbers.")
-        if min(self.std) <= 0:
+        _triple("mean", self.mean)
+        if min(_triple("std", self.std)) <= 0:
             raise UnseenError(f"Got std={self.std}, but expected three positive numbers.")
-        _check_choice("resize_mode", self.resize_mode, RESIZE_MODES)
-        _check_choice("resample", self.resample, RESAMPLE)
+        for name, known in (("resize_mode", ("squash", "shortest")), ("resample", RESAMPLE)):
+            if getattr(self, name) not in known:
+                raise UnseenError(
+                    f"Got {name}={getattr(self, name)!r}, but expected one of {', '.join(known)}."
+                )
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -104,8 +98,8 @@ class Preprocessing:
         crops = np.stack(
             [np.asarray(image.crop(box)) for box in self._boxes(*image.size)]
         )  # (n, size, size, 3)
-        # x = (p rescale - mean) / std, as one product and one sum per channel
-        scale = np.array([self.rescale / s for s in self.std], np.float32)
+        # x = (p / 255 - mean) / std, as one product and one sum per channel
+        scale = np.array([1 / 255 / s for s in self.std], np.float32)
         shift = np.array([-m / s for m, s in zip(self.mean, self.std)], np.float32)
         planes = np.ascontiguousarray(
             crops.transpose(0, 3, 1, 2)
@@ -129,21 +123,28 @@ class Preprocessing:
         """Return (left, top, right, bottom) of the center crop, after those of the corners for ten crops."""
         size = self.size
         right, bottom = width - size, height - size
-        middle = (round(right / 2), round(bottom / 2)) if self.rounded_center else (right // 2, bottom // 2)
         corners = [(0, 0), (right, 0), (0, bottom), (right, bottom)] if self.crops == 10 else []
-        return [(x, y, x + size, y + size) for x, y in [*corners, middle]]
+        return [(x, y, x + size, y + size) for x, y in [*corners, (right // 2, bottom // 2)]]
 
 
-def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        near = did_you_mean(str(value), known)
-        raise UnseenError(f"Got {name}={value!r}, but expected one of {', '.join(known)}.{near}")
+def _check_side(name: str, value: object) -> None:
+    if not isinstance(value, int) or not 0 < value <= LARGEST_SIDE:
+        raise UnseenError(f"Got {name}={value!r}, but expected pixels of a side, at most {LARGEST_SIDE}.")
 
 
-# ---- what the configuration of a model says --------------------------------------------------------
+def _triple(name: str, value: Any) -> Triple:
+    """Return one number per color channel."""
+    numbers = isinstance(value, Sequence) and [type(v) in (int, float) for v in value] == [True] * 3
+    if not numbers or not np.isfinite(value).all():
+        raise UnseenError(f"Got {name}={value!r}, but expected three finite numbers.")
+    red, green, blue = map(float, value)
+    return red, green, blue
 
 
-def from_transformers(config: Mapping[str, object]) -> Preprocessing:
+# ---- what files say --------------------------------------------------------------------------------
+
+
+def from_transformers(config: Mapping[str, Any]) -> Preprocessing:
     """Return what a ``preprocessor_config.json`` of transformers says.
 
     Examples
@@ -152,144 +153,63 @@ def from_transformers(config: Mapping[str, object]) -> Preprocessing:
     >>> print(from_transformers(clip))
     one crop of 224 x 224 after resizing the shorter side to 224 (bicubic)
     """
-    where = "preprocessor_config.json"
-    if config.get("do_resize") is False:
-        raise UnseenError(f"{where} says do_resize: false, but a batch needs images of one size.")
-    kind = str(config.get("image_processor_type") or config.get("feature_extractor_type") or "")
-    resize, mode = _transformers_resize(config, kind, where)
-    size = resize
-    # CLIP crops by default; most others do so only if they say it
-    crops = config.get("do_center_crop", "CLIP" in kind or "crop_size" in config)
-    if crops and "crop_size" in config:
-        size = _square(config["crop_size"], "crop_size", where)
-    crop_pct = config.get("crop_pct")  # ConvNeXt
-    if crop_pct is not None and mode == "shortest" and resize < 384:
-        size, resize = resize, int(resize / _number(crop_pct, "crop_pct", where))
-    elif mode == "shortest" and not crops:
-        raise UnseenError(
-            f"{where} resizes the shorter side and does not crop: images would differ in size. Use the "
-            "options of unseen.encoders.preprocessing.Preprocessing."
+    try:
+        size, resize, mode = _transformers_sides(config)
+        resample = config.get("resample", 3 if _is_clip(config) else 2)
+        normalize = config.get("do_normalize", True)
+        white = 255 * config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 255
+        mean = _triple("image_mean", config.get("image_mean", IMAGENET_MEAN) if normalize else (0, 0, 0))
+        std = _triple("image_std", config.get("image_std", IMAGENET_STD) if normalize else (1, 1, 1))
+        return Preprocessing(
+            size=size,
+            resize=None if resize == size else resize,
+            mean=(mean[0] / white, mean[1] / white, mean[2] / white),
+            std=(std[0] / white, std[1] / white, std[2] / white),
+            resize_mode=mode,
+            resample=RESAMPLE[resample] if resample in range(len(RESAMPLE)) else resample,
         )
-    normalize, rescaled = config.get("do_normalize", True), config.get("do_rescale", True)
-    factor = _number(config.get("rescale_factor", 1 / 255), "rescale_factor", where)
-    return Preprocessing(
-        size=size,
-        resize=None if resize == size else resize,
-        mean=_triple(config.get("image_mean", IMAGENET_MEAN), "image_mean", where)
-        if normalize
-        else (0, 0, 0),
-        std=_triple(config.get("image_std", IMAGENET_STD), "image_std", where) if normalize else (1, 1, 1),
-        resize_mode=mode,
-        resample=_resample(config.get("resample", 3 if "CLIP" in kind else 2), where),
-        rescale=factor if rescaled else 1.0,
-    )
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise UnseenError(f"preprocessor_config.json cannot be followed: {one_line(error)}") from error
 
 
-def _transformers_resize(config: Mapping[str, object], kind: str, where: str) -> tuple[int, str]:
-    """Return (side, resize mode); a bare number is the shorter side for CLIP, and both sides for others."""
+def _is_clip(config: Mapping[str, Any]) -> bool:
+    return "CLIP" in str(config.get("image_processor_type") or config.get("feature_extractor_type"))
+
+
+def _transformers_sides(config: Mapping[str, Any]) -> tuple[int, int, str]:
+    """Return (side of a crop, side before cropping, resize mode)."""
+    if config.get("do_resize") is False:
+        raise UnseenError("do_resize is false, but a batch needs images of one size.")
     size = config.get("size", 224)
-    if isinstance(size, Mapping) and "shortest_edge" in size:
-        return _whole(size["shortest_edge"], "size", where), "shortest"
-    like_clip = "CLIP" in kind or (not kind and "crop_size" in config)
-    mode = "shortest" if isinstance(size, int) and like_clip else "squash"
-    return _square(size, "size", where), mode
+    # a bare number is the shorter side for CLIP, and both sides for others
+    named = "image_processor_type" in config or "feature_extractor_type" in config
+    bare = isinstance(size, int) and (_is_clip(config) or ("crop_size" in config and not named))
+    shortest = bare or (isinstance(size, Mapping) and "shortest_edge" in size)
+    resize = crop = _side(size)
+    # CLIP crops by default; most others do so only if they say it
+    cropped = config.get("do_center_crop", _is_clip(config) or "crop_size" in config)
+    if cropped and "crop_size" in config:
+        crop = _side(config["crop_size"])
+    elif shortest and config.get("crop_pct") and resize < 384:  # ConvNeXt
+        resize = int(resize / config["crop_pct"])
+    elif shortest and not cropped:
+        raise UnseenError("it resizes the shorter side and does not crop: images would differ in size.")
+    return crop, resize, "shortest" if shortest else "squash"
 
 
-def from_open_clip(config: Mapping[str, object]) -> Preprocessing:
-    """Return what an ``open_clip_config.json`` says; its defaults are those of the first CLIP."""
-    where = "open_clip_config.json"
-    said = config.get("preprocess_cfg", config)
-    said = said if isinstance(said, Mapping) else {}
-    size = said.get("size")
-    if size is None:
-        size = _nested(config, "model_cfg", "vision_cfg").get("image_size", 224)
-    return Preprocessing(
-        size=_square(size, "size", where),
-        mean=_triple(said.get("mean", CLIP_MEAN), "mean", where),
-        std=_triple(said.get("std", CLIP_STD), "std", where),
-        resize_mode=_mode(said.get("resize_mode", "shortest"), where),
-        resample=_resample(said.get("interpolation", "bicubic"), where),
-        rounded_center=True,
-    )
+def _side(value: Any) -> Any:
+    """Return the side of a square given as 224, [224, 224], {shortest_edge} or {height, width}."""
+    keys = ("shortest_edge", "height", "width")
+    sides = [value[key] for key in keys if key in value] if isinstance(value, Mapping) else value
+    square = isinstance(sides, list) and sides and sides == sides[:1] * len(sides)
+    return sides[0] if square else value
 
 
-def from_timm(config: Mapping[str, object]) -> Preprocessing:
-    """Return what the ``pretrained_cfg`` of a timm model says."""
-    where = "pretrained_cfg"
-    size = _square(config.get("input_size", (3, 224, 224)), "input_size", where)
-    resize = int(size / _number(config.get("crop_pct") or 0.875, "crop_pct", where))
-    mode = {"center": "shortest", "squash": "squash"}.get(str(config.get("crop_mode", "center")))
-    return Preprocessing(
-        size=size,
-        resize=None if resize == size else resize,
-        mean=_triple(config.get("mean", IMAGENET_MEAN), "mean", where),
-        std=_triple(config.get("std", IMAGENET_STD), "std", where),
-        resize_mode=_mode(mode or config.get("crop_mode"), where),
-        resample=_resample(config.get("interpolation", "bilinear"), where),
-        rounded_center=True,
-    )
-
-
-def _nested(config: Mapping[str, object], *keys: str) -> Mapping[str, object]:
-    for key in keys:
-        inner = config.get(key)
-        config = inner if isinstance(inner, Mapping) else {}
-    return config
-
-
-def _square(value: object, name: str, where: str) -> int:
-    """Return the side of a square given as 224, [224, 224], [3, 224, 224] or {height, width}."""
-    if isinstance(value, Mapping) and {"height", "width"} <= set(value):
-        value = [value["height"], value["width"]]
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        sides = list(value)[-2:]
-        if len(sides) == 2 and sides[0] == sides[1]:
-            value = sides[0]
-    return _whole(value, name, where)
-
-
-def _whole(value: object, name: str, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST_SIDE:
-        raise UnseenError(f"{where} says {name}: {value!r}, expected the side of a square in pixels.")
-    return value
-
-
-def _number(value: object, name: str, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
-        raise UnseenError(f"{where} says {name}: {value!r}, expected a positive number.")
-    return float(value)
-
-
-def _triple(value: object, name: str, where: str) -> Triple:
-    if not isinstance(value, Sequence) or [type(v) in (int, float) for v in value] != [True] * 3:
-        raise UnseenError(f"{where} says {name}: {value!r}, expected three numbers.")
-    red, green, blue = map(float, value)
-    return red, green, blue
-
-
-def _mode(value: object, where: str) -> str:
-    if value not in RESIZE_MODES:
-        raise UnseenError(f"{where} resizes by {value!r}, expected one of {', '.join(RESIZE_MODES)}.")
-    return str(value)
-
-
-def _resample(value: object, where: str) -> str:
-    """Return the name of a filter given as Pillow's number or as a name."""
-    if type(value) is int and 0 <= value < len(RESAMPLE):
-        return RESAMPLE[value]
-    name = {"random": "bicubic"}.get(str(value).lower(), str(value).lower())
-    if name not in RESAMPLE:
-        raise UnseenError(f"{where} resamples by {value!r}, expected one of {', '.join(RESAMPLE)}.")
-    return name
-
-
-def from_card(stored: Mapping[str, object]) -> Preprocessing:
+def from_card(stored: Mapping[str, Any]) -> Preprocessing:
     """Return the preprocessing that a features file or a model stores, checked like one of the user."""
     known = {field.name: stored[field.name] for field in fields(Preprocessing) if field.name in stored}
-    for name in ("mean", "std"):
-        if name in known:
-            known[name] = _triple(known[name], name, "The stored preprocessing")
     try:
-        return Preprocessing(**known)  # type: ignore[arg-type]
+        known |= {name: _triple(name, known[name]) for name in ("mean", "std") if name in known}
+        return Preprocessing(**known)
     except (TypeError, ValueError) as error:
         raise UnseenError(f"The stored preprocessing cannot be used: {one_line(error)}") from error

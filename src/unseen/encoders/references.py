@@ -10,8 +10,8 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from unseen._core.files import file_sha256
 from unseen._core.hub import HUB_PREFIX, fetch_files
@@ -20,17 +20,16 @@ from unseen.errors import UnseenError, did_you_mean, one_line
 
 Reference = str | os.PathLike[str]
 Modality = Literal["image", "text"]
-Config = Mapping[str, object]
+Config = Mapping[str, Any]
 
 # stems of the ONNX file, the more specific first; a variant is appended as in model_quantized.onnx
 STEMS: Mapping[Modality, tuple[str, ...]] = {
     "image": ("vision_model", "model"),
     "text": ("text_model", "model"),
 }
-FOLDERS = ("onnx/", "")
 # what an encoder of each modality reads beside its ONNX file, if it is there
 COMPANIONS: Mapping[Modality, tuple[str, ...]] = {
-    "image": ("config.json", "preprocessor_config.json", "processor_config.json", "open_clip_config.json"),
+    "image": ("config.json", "preprocessor_config.json", "processor_config.json"),
     "text": ("config.json", "tokenizer.json", "tokenizer_config.json", "1_Pooling/config.json"),
 }
 
@@ -93,32 +92,23 @@ def find_model(reference: Reference, modality: Modality, variant: str | None = N
     modality : {"image", "text"}
         Which part of a model with both to take.
     variant : str, optional
-        Suffix of the ONNX file, such as ``"quantized"`` for ``model_quantized.onnx``.
+        Suffix of the ONNX file in a folder, such as ``"quantized"`` for ``model_quantized.onnx``.
     """
     text = os.fspath(reference)
     if text.startswith(HUB_PREFIX):
         return _fetch_model(text, modality, variant)
     path = Path(reference)
-    if not path.is_dir():
-        return _bare_file(path, variant)
-    files = sorted(file for place in FOLDERS for file in (path / place).glob("*.onnx"))
-    names = [file.relative_to(path).as_posix() for file in files]
-    return ModelFiles(text, path / choose_onnx(names, modality, variant, text), path, variant=variant)
-
-
-def _bare_file(path: Path, variant: str | None) -> ModelFiles:
-    if variant is not None:
+    if path.is_dir():
+        files = [*path.glob("*.onnx"), *path.glob("onnx/*.onnx")]
+        names = [file.relative_to(path).as_posix() for file in files]
+        return ModelFiles(text, path / choose_onnx(names, modality, variant, text), path, variant=variant)
+    if not path.exists() and re.fullmatch(r"[\w.-]+/[\w.-]+(@[\w./-]+)?", text) and not path.suffix:
         raise UnseenError(
-            f"{str(path)!r} is one file, which has no variants. Name the folder, or the file of the variant."
-        )
-    if not path.is_file() and re.fullmatch(r"[\w.-]+/[\w.-]+(@[\w./-]+)?", str(path)) and not path.suffix:
-        raise UnseenError(
-            f"There is no file or folder {str(path)!r}. For a model of the Hugging Face hub write "
-            f"{HUB_PREFIX}{path}."
+            f"There is no file or folder {text!r}. For a model of the Hugging Face hub write "
+            f"{HUB_PREFIX}{text}."
         )
     # In Hugging Face layout the configuration is one folder above onnx/model.onnx.
-    folder = path.parent.parent if path.parent.name == "onnx" else path.parent
-    return ModelFiles(str(path), path, folder)
+    return ModelFiles(text, path, path.parent.parent if path.parent.name == "onnx" else path.parent)
 
 
 def _fetch_model(reference: str, modality: Modality, variant: str | None) -> ModelFiles:
@@ -150,40 +140,26 @@ def choose_onnx(names: Iterable[str], modality: Modality, variant: str | None, w
     >>> choose_onnx(files, "text", None, "clip")
     'onnx/model.onnx'
     """
-    known = [name for name in names if name.endswith(".onnx")]
+    known = sorted(name for name in names if name.endswith(".onnx"))
     if not known:
         raise UnseenError(
             f"{where} has no ONNX file (onnx/model.onnx). Export one, for instance with: "
             f"optimum-cli export onnx --model {where.removeprefix(HUB_PREFIX)} FOLDER"
         )
     for stem in STEMS[modality]:
-        variants = _variants(known, stem)
+        variants: dict[str, str] = {}  # variant -> file; the plain file has the variant ""
+        for name in sorted(known, key=lambda name: name.startswith("onnx/")):  # which replace others
+            if match := re.fullmatch(rf"(?:onnx/)?{stem}(?:_(\w+))?\.onnx", name):
+                variants[match[1] or ""] = name
         if variant is None and len(variants) == 1:
             return next(iter(variants.values()))
         if (variant or "") in variants:
             return variants[variant or ""]
         if variants:
-            raise UnseenError(_unknown_variant(variants, stem, variant, where))
+            others = ", ".join(f"--variant {name}" if name else "no --variant" for name in variants)
+            wanted, near = (f"{stem}_{variant}", did_you_mean(variant, variants)) if variant else (stem, "")
+            raise UnseenError(f"{where} has no {wanted}.onnx. Choose: {others}.{near}")
     raise UnseenError(
         f"{where} has {', '.join(known)}, expected {' or '.join(f'{s}.onnx' for s in STEMS[modality])}. "
         "Name the file itself."
     )
-
-
-def _variants(names: Iterable[str], stem: str) -> dict[str, str]:
-    """Return variant -> file for one stem; the plain file has the variant "" and onnx/ goes first."""
-    found: dict[str, str] = {}
-    for folder in FOLDERS:
-        for name in names:
-            path = PurePosixPath(name)
-            inside = str(path.parent) == (folder.rstrip("/") or ".")
-            if inside and re.fullmatch(rf"{stem}(_\w+)?", path.stem):
-                found.setdefault(path.stem.removeprefix(stem).removeprefix("_"), name)
-    return found
-
-
-def _unknown_variant(variants: Mapping[str, str], stem: str, variant: str | None, where: str) -> str:
-    others = ", ".join(f"--variant {name}" if name else "no --variant" for name in variants)
-    if variant is None:
-        return f"{where} has no {stem}.onnx but several variants. Choose one: {others}."
-    return f"{where} has no {stem}_{variant}.onnx. Choose: {others}.{did_you_mean(variant, variants)}"
