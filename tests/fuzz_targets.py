@@ -364,8 +364,7 @@ def read_scores(path: Path) -> None:
 def read_model(path: Path) -> None:
     from unseen.models.io import load_model
     from unseen.models.prediction import Samples, predict_tables
-    from unseen.report.model_document import describe_model
-    from unseen.report.model_page import render_model_page
+    from unseen.report.model_page import describe_model, render_model_page
     from unseen.selection.search import GZSLClassifierCV
 
     model = load_model(path)

@@ -11,9 +11,8 @@ from unseen import LDA, GZSLClassifierCV
 from unseen.datasets import load_dataset
 from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import make_split
-from unseen.report.model_document import describe_model
-from unseen.report.model_page import render_model_page
-from unseen.report.thumbnails import find_dataset_pictures
+from unseen.report.model_page import describe_model, render_model_page
+from unseen.report.thumbnails import find_pixels
 
 PAGE = "letters_model.html"
 
@@ -31,4 +30,4 @@ def make_page() -> str:
     S = Prototypes(names, data.attribute_names or (), data.prototypes)
     model = GZSLClassifierCV(LDA(S, normalize="sqrt"), [{}], cv=split.cv())
     model.fit(data.X[split.train], names[data.y[split.train]])
-    return render_model_page(describe_model(model, "letters", data, find_dataset_pictures("letters", data)))
+    return render_model_page(describe_model(model, "letters", data, find_pixels(data.X)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from unseen._core.colors import HARMONIC, PART_COLORS, SEEN, UNSEEN
 from unseen._core.display import Display, data_frame
-from unseen.benchmark.figures import only_numbers, order_classes, parameter_curves
+from unseen.benchmark.figures import SPLIT_PART_TITLES, only_numbers, order_classes, parameter_curves
 from unseen.benchmark.results import Description, RunResult, SplitPart
 from unseen.calibration.display import SeenUnseenDisplay
 from unseen.errors import UnseenError
@@ -92,14 +92,6 @@ class SplitsDisplay(Display):
     counts: Mapping[SplitPart, Sequence[int]]
     class_names: Sequence[str]
 
-    _LABELS: ClassVar[dict[SplitPart, str]] = {
-        "train": "train",
-        "val": "validation: unseen classes",
-        "test": "test: unseen classes",
-        "seen_val": "validation: seen classes",
-        "test_seen": "test: seen classes",
-    }
-
     @classmethod
     def from_description(cls, description: Description, fold: int = 0) -> Self:
         """Make it from the stored description of an experiment."""
@@ -108,7 +100,7 @@ class SplitsDisplay(Display):
     def _draw(self) -> None:
         order = order_classes(self.counts)
         bottom = np.zeros(len(order))
-        for part, label in self._LABELS.items():
+        for part, label in SPLIT_PART_TITLES.items():
             height = np.asarray(self.counts[part])[order]
             self.ax_.bar(np.arange(len(order)), height, 1.0, bottom, color=PART_COLORS[part], label=label)
             bottom += height

@@ -14,7 +14,7 @@ from unseen.datasets import load_dataset
 from unseen.models.explanation import explain_samples
 from unseen.models.io import save_model
 from unseen.models.prediction import open_samples
-from unseen.report.explanation_page import describe_reason, find_images, write_explanations
+from unseen.report.explanation_page import describe_bars, draw_samples, write_explanations
 
 EVIL = '<script>window.harm = 1</script><img src=x onerror="window.harm = 1">'
 
@@ -46,20 +46,20 @@ def test_bars_are_as_long_as_contributions(folder):
 
     model = load_model(folder / "named")
     for reason in explain_samples(model, open_samples(folder / "some.npz")):
-        card = describe_reason(reason, model)
+        bars = describe_bars(reason)
         values = np.array([part.contribution for part in reason.parts])
-        widths = np.array([bar["width"] for bar in card["bars"]])
+        widths = np.array([bar["width"] for bar in bars])
         np.testing.assert_allclose(widths, 50 * np.abs(values) / np.abs(values).max(), atol=0.01)
-        assert [bar["start"] >= 50 for bar in card["bars"]] == (values > 0).tolist()
+        assert [bar["start"] >= 50 for bar in bars] == (values > 0).tolist()
 
 
 def test_images_are_shown_if_there_are_any(folder):
     samples = open_samples(folder / "some.npz")
-    images = find_images("some.npz", samples, 3)
-    assert images.pixels and len(images.uris) == 3 and images.uris[0].startswith("data:image/png;base64,")
+    images, pixels = draw_samples("some.npz", samples, 3)
+    assert pixels and len(images) == 3 and images[0].startswith("data:image/png;base64,")
     rng = np.random.default_rng(0)
     np.save(folder / "noise.npy", rng.normal(size=(5, 256)))
-    assert find_images("noise.npy", open_samples(folder / "noise.npy"), 3) is None
+    assert draw_samples("noise.npy", open_samples(folder / "noise.npy"), 3) == ([], False)
 
 
 def test_a_page_says_how_many_samples_it_shows(folder, tmp_path):

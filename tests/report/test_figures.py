@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unseen.benchmark.protocol import restore_curve
-from unseen.report.figures import selection_figure, thin_curve, thin_flips
+from unseen.report.figures import selection_figure, slider_curve, thin_flips
 
 
 def test_a_long_curve_is_thinned_but_exact_where_it_matters():
@@ -13,9 +13,9 @@ def test_a_long_curve_is_thinned_but_exact_where_it_matters():
     ends = np.sort(rng.normal(size=5000))
     stored = {"gamma": ends, "unseen": np.linspace(0, 60, 5001), "seen": np.linspace(80, 0, 5001)}
     curve = restore_curve(stored, 0.2)
-    thin = thin_curve(curve, [0.123, 0.0], 200)
-    assert len(thin["unseen"]) == len(thin["breakpoints"]) + 1 <= 203
-    for gamma in (0.123, 0.0, -9.0, 9.0):
+    thin = slider_curve(curve, [0.123], 200)
+    assert len(thin["unseen"]) == len(thin["breakpoints"]) + 1 <= 204
+    for gamma in (0.123, 0.0, thin["best"], -9.0, 9.0):
         k, whole = np.searchsorted(thin["breakpoints"], gamma), np.searchsorted(ends, gamma)
         assert thin["unseen"][k] == curve.unseen_curve[whole]
         assert thin["seen"][k] == curve.seen_curve[whole]

@@ -14,8 +14,8 @@ from unseen import LinearSV
 from unseen.errors import UnseenError
 from unseen.models.prediction import Samples, predict_tables
 from unseen.report import gallery as module
-from unseen.report.gallery import Predictions, Watcher, rows_at, showing_order, write_gallery
-from unseen.report.thumbnails import Files, find_pictures, find_pixels, shrink
+from unseen.report.gallery import Predictions, rows_at, showing_order, write_gallery
+from unseen.report.thumbnails import Files, find_pixels, need_pictures, shrink
 
 EVIL = '</script><img src=x onerror="window.harm = 1">'
 
@@ -25,12 +25,10 @@ def samples_of(X, names=None, labels=None):
 
 
 def predict(model, samples):
-    watcher = Watcher(model.classes_)
-    assert (
-        sum(len(table["class"]) for table in watcher.watch(predict_tables(model, samples)))
-        == samples.shape[0]
-    )
-    return watcher.predictions(samples.labels)
+    found = Predictions(model.classes_, samples.labels)
+    tables = found.watch(predict_tables(model, samples))
+    assert sum(len(table["class"]) for table in tables) == samples.shape[0]
+    return found
 
 
 @pytest.fixture
@@ -70,19 +68,18 @@ def test_rows_are_found_wherever_the_blocks_end():
 
 
 def test_predictions_count_unknown_and_foreign_classes():
-    watcher = Watcher(np.array(["a", "b"]))
+    found = Predictions(np.array(["a", "b"]), np.array(["a", "z", "a"]))
     table = {"sample": [0, 1, 2], "class": ["a", "unknown", "b"], "probability": [0.5, 0.6, 0.7]}
-    list(watcher.watch([table]))
-    found = watcher.predictions(np.array(["a", "z", "a"]))
+    list(found.watch([table]))
     assert (found.best[:, 0].tolist(), found.true.tolist()) == ([0, 2, 1], [0, 3, 0])
     assert list(found.classes) == ["a", "b", "unknown", "z"]
     assert found.wrong.tolist() == [False, True, True]
 
 
 def test_a_class_called_unknown_is_a_class():
-    watcher = Watcher(np.array(["unknown", "b"]))
-    list(watcher.watch([{"sample": [0], "class": ["unknown"], "probability": [0.5]}]))
-    assert watcher.predictions(np.array(["unknown"])).wrong.tolist() == [False]
+    found = Predictions(np.array(["unknown", "b"]), np.array(["unknown"]))
+    list(found.watch([{"sample": [0], "class": ["unknown"], "probability": [0.5]}]))
+    assert found.wrong.tolist() == [False]
 
 
 def data_of(path):
@@ -148,7 +145,7 @@ def test_every_image_has_the_explanation_of_the_model(model, tmp_path, monkeypat
     assert (first["e"]["c"], first["e"]["r"]) == (reason.predicted, reason.rival)
     expected = [part.contribution for part in reason.parts if part.contribution is not None]
     assert [part[1] for part in first["e"]["p"]] == pytest.approx(expected, rel=0.01)
-    monkeypatch.setattr(module, "_BLOCK", 40)
+    monkeypatch.setattr("unseen.models.explanation.BATCH", 40)
     again = write_gallery(found, samples, Heavy(), path, model=model, title="all")["samples"]
     assert len(again) == 150 and [sample["e"] for sample in again] == [sample["e"] for sample in shown]
 
@@ -219,16 +216,14 @@ def test_files_are_found_in_their_folder_and_beside_a_feature_file(tmp_path):
     photo(tmp_path / "photos" / "jay" / "1.png")
     samples = samples_of(np.ones((3, 2)), np.array(["jay/1.png"] * 3))
     for source in (tmp_path / "photos", tmp_path / "photos.npz", tmp_path / "photos" / "list.txt"):
-        pictures = find_pictures(source, samples)
+        pictures = need_pictures(source, samples)
         assert isinstance(pictures, Files) and pictures.thumbnail(0, None)
     with pytest.raises(UnseenError, match="holds no images"):
-        find_pictures(tmp_path / "else" / "features.npz", samples)
+        need_pictures(tmp_path / "else" / "features.npz", samples)
 
 
-def test_a_wrong_sample_is_one_whose_class_is_another():
-    best = np.array([[0], [1]])
-    assert not Predictions(["x", "y"], best, best * 0.5, ["a", "b"]).wrong.any()
-    assert Predictions(["x", "y"], best, best * 0.5, ["a", "b"], np.array([1, 1])).wrong.tolist() == [
-        True,
-        False,
-    ]
+@pytest.mark.parametrize(("labels", "wrong"), [(None, [False, False]), (["b", "b"], [True, False])])
+def test_a_wrong_sample_is_one_whose_class_is_another(labels, wrong):
+    found = Predictions(np.array(["a", "b"]), labels and np.array(labels))
+    list(found.watch([{"sample": [0, 1], "class": ["a", "b"], "probability": [0.5, 0.5]}]))
+    assert found.wrong.tolist() == wrong

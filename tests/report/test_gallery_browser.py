@@ -11,7 +11,7 @@ from unseen.datasets import load_dataset
 from unseen.datasets.prototypes import Prototypes
 from unseen.datasets.splits import make_split
 from unseen.models.prediction import Samples, predict_tables
-from unseen.report.gallery import Watcher, write_gallery
+from unseen.report.gallery import Predictions, write_gallery
 from unseen.report.thumbnails import Files, find_pixels
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -32,10 +32,10 @@ def shown(tmp_path_factory):
     samples = Samples(
         "letters", X.shape, lambda: iter([X]), np.array([f"{EVIL} {i}" for i in range(len(X))]), y
     )
-    watcher = Watcher(model.classes_)
-    list(watcher.watch(predict_tables(model, samples, reject=0.2)))
+    found = Predictions(model.classes_, y)
+    list(found.watch(predict_tables(model, samples, reject=0.2)))
     path = tmp_path_factory.mktemp("gallery") / "gallery.html"
-    gallery = write_gallery(watcher.predictions(y), samples, find_pixels(X), path, model=model, title=EVIL)
+    gallery = write_gallery(found, samples, find_pixels(X), path, model=model, title=EVIL)
     return path, gallery
 
 
@@ -144,10 +144,10 @@ def test_a_gallery_of_a_whole_data_set_is_bounded_and_opens_quickly(browser, tmp
         noise = image.fromarray(rng.integers(0, 255, (12, 16, 3), np.uint8))
         noise.resize((500, 375), image.Resampling.BICUBIC).save(path)
     samples = Samples("birds", X.shape, lambda: iter(np.array_split(X, 12)), None, None)
-    watcher, path = Watcher(model.classes_), tmp_path / "gallery.html"
-    list(watcher.watch(predict_tables(model, samples)))
+    found, path = Predictions(model.classes_), tmp_path / "gallery.html"
+    list(found.watch(predict_tables(model, samples)))
     pictures = Files([photos[i % 40] for i in range(len(X))])
-    shown = write_gallery(watcher.predictions(), samples, pictures, path, model=model, title="birds")
+    shown = write_gallery(found, samples, pictures, path, model=model, title="birds")
     assert path.stat().st_size <= 8_000_000
     assert len(shown["samples"]) > 2000 and all(sample["e"] for sample in shown["samples"])
     page, troubles = watched(browser, path)

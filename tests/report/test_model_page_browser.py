@@ -12,8 +12,7 @@ from unseen import ALE, ESZSL, LDA, SAE, SJE, DeViSE, GZSLClassifierCV, LinearSV
 from unseen.datasets import load_dataset
 from unseen.datasets.checks import Check
 from unseen.datasets.splits import make_split
-from unseen.report.model_document import describe_model, score_samples
-from unseen.report.model_page import write_model_page
+from unseen.report.model_page import describe_model, score_samples, write_model_page
 from unseen.report.thumbnails import find_pixels
 from unseen.report.try_class import describe_try
 

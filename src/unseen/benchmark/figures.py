@@ -7,6 +7,15 @@ from dataclasses import dataclass
 
 from unseen.benchmark.results import JSON, SPLIT_PARTS, RunResult, SplitPart
 
+# the parts of a split, in the order they are drawn and explained
+SPLIT_PART_TITLES: dict[SplitPart, str] = {
+    "train": "training",
+    "seen_val": "validation, seen classes",
+    "val": "validation, unseen classes",
+    "test_seen": "test, seen classes",
+    "test": "test, unseen classes",
+}
+
 
 @dataclass(frozen=True)
 class ParameterCurves:

@@ -70,12 +70,12 @@ def _write_page(
     html: Path, reasons: Iterator[Reason], model: Model, source: str, samples: Samples
 ) -> Iterator[Reason]:
     """Write the page of the first samples; return all reasons again."""
-    from unseen.report.explanation_page import MOST, find_images, write_explanations
+    from unseen.report.explanation_page import MOST, draw_samples, write_explanations
 
     shown = list(islice(reasons, MOST))
-    images = find_images(source, samples, len(shown))
+    images, pixels = draw_samples(source, samples, len(shown))
     title, total = Path(source).name or source, samples.shape[0]
-    write_explanations(shown, html, model=model, title=title, total=total, images=images)
+    write_explanations(shown, html, model=model, title=title, total=total, images=images, pixels=pixels)
     click.echo(f"wrote {html}", err=True)
     return chain(shown, reasons)
 

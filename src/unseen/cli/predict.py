@@ -113,11 +113,10 @@ def _gallery(html: Path | None, model: Model, source: str, samples: Samples) -> 
     if html is None:
         yield lambda tables: tables
         return
-    from unseen.report.gallery import Watcher, write_gallery
-    from unseen.report.thumbnails import find_pictures
+    from unseen.report.gallery import Predictions, write_gallery
+    from unseen.report.thumbnails import need_pictures
 
-    pictures = find_pictures(source, samples)
-    watcher = Watcher(model.classes_)
-    yield watcher.watch
-    title = Path(source).name or source
-    write_gallery(watcher.predictions(samples.labels), samples, pictures, html, model=model, title=title)
+    pictures = need_pictures(source, samples)
+    predictions = Predictions(model.classes_, samples.labels)
+    yield predictions.watch
+    write_gallery(predictions, samples, pictures, html, model=model, title=Path(source).name or source)

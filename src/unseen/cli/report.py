@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -43,14 +42,11 @@ def command(
     run: Path,
     data: str | None,
     html: Path | None,
-    features: str,
-    split_dir: Path | None,
     taxonomy: Path | None,
     confidence: float | None,
-    label: str | None,
-    ignore: tuple[str, ...] | None,
     quiet: bool,
     force: bool,
+    **reading: Any,
 ) -> None:
     """Write the results in folder RUN, or the card of a MODEL, as one HTML file without a network.
 
@@ -65,18 +61,18 @@ def command(
     if run.is_file() or str(run).startswith(HUB_PREFIX):
         html = html or (run.with_suffix(".html") if run.is_file() else Path(f"{run.name}.html"))
         check_output(html, inputs=[run, data, taxonomy], force=force, may_replace=is_page)
-        given = {"features": features, "split_dir": split_dir, "label": label, "ignore": ignore}
-        path = _write_model_page(run, data, html, quiet, given, groups)
+        _write_model_page(run, data, html, quiet, reading, groups)
     elif data is not None:
         raise UnseenError(
             f"--data measures a model, but {str(run)!r} is not a model file. Name one, or drop it."
         )
     else:
-        path = _write_bench_page(run, html, force)
-    click.echo(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser", err=True)
+        html = html or run / "report.html"
+        _write_bench_page(run, html, force)
+    click.echo(f"wrote {html} ({html.stat().st_size / 1e6:.1f} MB); open it in a browser", err=True)
 
 
-def _write_bench_page(run: Path, html: Path | None, force: bool) -> Path:
+def _write_bench_page(run: Path, html: Path, force: bool) -> None:
     from unseen.benchmark.store import FILE_NAME
     from unseen.report import write_report
 
@@ -84,35 +80,28 @@ def _write_bench_page(run: Path, html: Path | None, force: bool) -> Path:
         raise UnseenError(
             f"There is no {str(run)!r}. Name a model file or the folder that a bench wrote (--out)."
         )
-    html = html or run / "report.html"
     if html.parent.is_dir():
         check_output(html, inputs=[run / FILE_NAME], force=force, may_replace=is_page)
-    return write_report(run, html)
+    write_report(run, html)
 
 
 def _write_model_page(
-    model: Path,
-    source: str | None,
-    html: Path,
-    quiet: bool,
-    given: Mapping[str, Any],
-    groups: Mapping[str, Any],
-) -> Path:
-    """Write the page; ``given`` are the options that say how to read the source, ``groups`` its taxonomy."""
+    model: Path, source: str | None, html: Path, quiet: bool, reading: dict[str, Any], groups: dict[str, Any]
+) -> None:
+    """Write the page; ``reading`` are the options for the source of samples, ``groups`` for its taxonomy."""
     from unseen.models.evaluation import evaluation_data
     from unseen.models.io import facts_of, load_model
     from unseen.report.model_page import write_model_page
-    from unseen.report.thumbnails import find_dataset_pictures
+    from unseen.report.thumbnails import find_pictures
 
-    fitted = load_model(model)
-    if source is None:
-        return write_model_page(fitted, html, title=model.stem)
+    fitted, data, pictures = load_model(model), None, None
     with ExitStack() as stack:  # features of images are in a temporary file
-        if are_images(source):
+        if source is not None and are_images(source):
             encoder = facts_of(fitted).get("encoder")
             path = stack.enter_context(find_features(source, None, None, encoder, quiet))
             data = replace(evaluation_data(path), name=Path(source).name)
-        else:
-            data = evaluation_data(source, model=fitted, **given)
-        pictures = find_dataset_pictures(source, data)
-        return write_model_page(fitted, html, title=model.stem, data=data, pictures=pictures, **groups)
+        elif source is not None:
+            data = evaluation_data(source, model=fitted, **reading)
+        if data is not None:
+            pictures = find_pictures(str(source), data.sample_names, data.X)
+        write_model_page(fitted, html, title=model.stem, data=data, pictures=pictures, **groups)

@@ -1,4 +1,4 @@
-"""The report of a bench: stored runs -> a plain document -> templates -> one standalone page."""
+"""Standalone pages: something measured -> a plain document -> a template -> one file without a network."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from unseen.benchmark.store import Store
-from unseen.report.document import make_document
-from unseen.report.page import render_page, save_page
+from unseen.report.bench_page import describe_bench, render_bench
+from unseen.report.page import save_page
 
 
 def write_report(run: str | os.PathLike[str], html: str | os.PathLike[str] | None = None) -> Path:
@@ -23,7 +23,7 @@ def write_report(run: str | os.PathLike[str], html: str | os.PathLike[str] | Non
         Where to write; by default ``report.html`` in the run folder.
     """
     with Store(run := Path(run)) as store, store.reading():
-        document = make_document(store)
+        document = describe_bench(store)
     path = Path(html) if html else run / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    return save_page(render_page(document), path)
+    return save_page(render_bench(document), path)

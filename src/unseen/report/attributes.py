@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
 
-from unseen._core.blocks import FloatArray, IndexArray, row_blocks
+from unseen._core.blocks import FloatArray, class_sums, row_blocks
 from unseen._core.scaling import scale_rows
 from unseen.datasets import ZeroShotDataset
 from unseen.datasets.checks import ALPHAS, held_out_errors
 from unseen.methods.explanation import meaningful_names
-from unseen.report.figures import Part
+from unseen.report.page import Part
 from unseen.selection.rehearsal import last_step
 from unseen.selection.search import GZSLClassifierCV
 
@@ -38,20 +38,15 @@ def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[
     known = [c for c in np.unique(data.y) if positions[c] >= 0 and model.seen_[positions[c]]]
     if not names or len(known) < 4:
         return []
-    means = class_means(data, method.normalize)[known]
+    total = np.zeros((len(data.class_names), data.X.shape[1]))
+    for block in row_blocks(len(data.y)):
+        X = scale_rows(np.asarray(data.X[block], np.float64), method.normalize)
+        total += class_sums(X, data.y[block], len(total))
+    means = total[known] / np.bincount(data.y)[known, None]
     S = method.prototypes_[positions[known]]
     errors = min(held_out_errors(means, S, ALPHAS), key=lambda error: float((error**2).sum()))
     correlation = correlations(S - errors, S)
     return [{"name": name, "correlation": round(float(r), 3)} for name, r in zip(names, correlation)]
-
-
-def class_means(data: ZeroShotDataset, normalize: str | None) -> FloatArray:
-    """Return the mean of the scaled features of every class, read in blocks, (classes, features)."""
-    total = np.zeros((len(data.class_names), data.X.shape[1]))
-    for block in row_blocks(len(data.y)):
-        np.add.at(total, data.y[block], scale_rows(np.asarray(data.X[block], np.float64), normalize))
-    count = np.bincount(data.y, minlength=len(total))
-    return np.asarray(total / np.maximum(count, 1)[:, None])
 
 
 def correlations(predicted: FloatArray, true: FloatArray) -> FloatArray:
@@ -76,36 +71,23 @@ def closest_classes(model: GZSLClassifierCV) -> list[Part]:
     S, names = last_step(model.estimator_).prototypes_, attribute_names(model)
     if len(S) < 2:
         return []
-    nearest, distance = nearest_rows(S)
+    # a tree compares exactly: classes with the same description have the distance 0
+    search = NearestNeighbors(n_neighbors=1, algorithm="kd_tree").fit(S)
+    distance, nearest = (column[:, 0] for column in search.kneighbors())
     typical = float(np.median(distance)) or 1.0
     order = np.argsort(distance, kind="stable").tolist()
     pairs = {(min(i, j), max(i, j)): distance[i] for i, j in zip(order, nearest[order].tolist())}
     found: list[Part] = []
     for (a, b), d in list(pairs.items())[:MOST_PAIRS]:
-        differ, more = name_differences(S[a], S[b], names)
-        relative = round(float(d) / typical, 3)
-        found.append({"classes": (a, b), "distance": relative, "differ": differ, "more": more})
+        gap = np.abs(S[a] - S[b])
+        n_differ = np.count_nonzero(gap) if names else 0
+        differ = np.argsort(-gap, kind="stable")[:n_differ]
+        found.append(
+            {
+                "classes": (a, b),
+                "distance": round(float(d) / typical, 3),
+                "differ": [names[k] for k in differ[:MOST_NAMES]],
+                "more": max(0, n_differ - MOST_NAMES),
+            }
+        )
     return found
-
-
-def nearest_rows(S: FloatArray) -> tuple[IndexArray, FloatArray]:
-    """Return the nearest other row of every row, and its distance.
-
-    >>> nearest_rows(np.array([[0.0], [1.0], [5.0]]))
-    (array([1, 0, 1]), array([1., 1., 4.]))
-    """
-    nearest, distance = np.empty(len(S), np.intp), np.empty(len(S))
-    for block in row_blocks(len(S), 512):
-        rows = np.arange(len(S))[block]
-        distances = cdist(S[block], S)
-        distances[np.arange(len(rows)), rows] = np.inf
-        nearest[block] = distances.argmin(axis=1)
-        distance[block] = distances.min(axis=1)
-    return nearest, distance
-
-
-def name_differences(a: FloatArray, b: FloatArray, names: list[str]) -> tuple[list[str], int]:
-    """Return the attributes in which two descriptions differ most, and how many more there are."""
-    differ = np.flatnonzero(a != b) if names else np.empty(0, np.intp)
-    order = differ[np.argsort(-np.abs(a - b)[differ], kind="stable")]
-    return [names[k] for k in order[:MOST_NAMES]], max(0, len(order) - MOST_NAMES)

@@ -1,29 +1,18 @@
-"""The numbers behind the page's charts, small enough to travel inside it."""
+"""The numbers behind the charts of a bench, small enough to travel inside the page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from unseen._core.colors import PART_COLORS
-from unseen.benchmark.figures import only_numbers, order_classes, parameter_curves
+from unseen.benchmark.figures import SPLIT_PART_TITLES, only_numbers, order_classes, parameter_curves
 from unseen.benchmark.protocol import restore_curve
-from unseen.benchmark.results import JSON, Description, ModelCurve, RunResult, SplitPart
+from unseen.benchmark.results import Description, ModelCurve, RunResult
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.calibration.display import visible_segments
-
-Part = dict[str, Any]  # of the document: plain data that the templates and scripts read
-
-# the parts of a split, in the order they are drawn and explained
-SPLIT_PART_TITLES: dict[SplitPart, str] = {
-    "train": "training",
-    "seen_val": "validation, seen classes",
-    "val": "validation, unseen classes",
-    "test_seen": "test, seen classes",
-    "test": "test, unseen classes",
-}
+from unseen.report.page import Part
 
 
 def make_explorer(run: RunResult, limit: int) -> Part:
@@ -31,49 +20,36 @@ def make_explorer(run: RunResult, limit: int) -> Part:
 
     "none" means the same as in the tables: the model with lambda_ZSL, without calibration.
     """
-    zsl_model = run["zsl_model"]
-    zsl = "zsl" if zsl_model else "gzsl"
+    stored: dict[str, ModelCurve] = {
+        "gzsl": {"curve": run["curve"], "flips": run["flips"], "ausuc": run["ausuc"]["per-class"]}
+    }
+    if run["zsl_model"]:
+        stored["zsl"] = run["zsl_model"]
+    zsl = "zsl" if "zsl" in stored else "gzsl"
     points: dict[str, Part] = {
         "none": {"model": zsl, "gamma": 0.0},
         "calibrated": {"model": zsl, "gamma": run["gamma_zsl"]},
         "calibrated+lambda": {"model": "gzsl", "gamma": run["gamma"]},
     }
-    own: ModelCurve = {"curve": run["curve"], "flips": run["flips"], "ausuc": run["ausuc"]["per-class"]}
-    stored = {"gzsl": own} | ({"zsl": zsl_model} if zsl_model else {})
-    best = {"zsl": run["regret"]["calibrated"]["gamma"], "gzsl": run["regret"]["calibrated+lambda"]["gamma"]}
-    return {
-        "models": {
-            name: _thin_model(
-                model,
-                best[name],
-                [0.0, *(point["gamma"] for point in points.values() if point["model"] == name)],
-                limit // len(stored),
-            )
-            for name, model in stored.items()
-        },
-        "points": points,
-    }
+    models, limit = {}, limit // len(stored)
+    for name, model in stored.items():
+        needed = [point["gamma"] for point in points.values() if point["model"] == name]
+        models[name] = slider_curve(restore_curve(model["curve"], model["ausuc"]), needed, limit)
+        models[name]["flips"] = {
+            kind: thin_flips(flips, limit // 2) for kind, flips in model["flips"].items()
+        }
+    return {"models": models, "points": points}
 
 
-def _thin_model(model: ModelCurve, best: float, needed: Sequence[float], limit: int) -> Part:
-    curve = thin_curve(restore_curve(model["curve"], model["ausuc"]), [*needed, best], limit)
-    return {
-        **curve,
-        "gammas": [float(f"{gamma:.9g}") for gamma in curve["gammas"]],
-        "flips": {kind: thin_flips(flips, limit // 2) for kind, flips in model["flips"].items()},
-        "ausuc": model["ausuc"],
-        "best": best,
-    }
-
-
-def thin_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) -> Part:
-    """Return at most about ``limit`` segments of a curve; a shorter curve stays whole.
+def slider_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) -> Part:
+    """Return at most about ``limit`` segments of a curve for the slider; a shorter curve stays whole.
 
     A segment that is left out takes the accuracies of the one before it. The first segment and those of the
-    ``needed`` gammas always stay, so what is shown there is exact.
+    ``needed`` gammas, of gamma = 0 and of the best gamma always stay, so what is shown there is exact.
     """
+    best = curve.best().gamma
     kept = visible_segments(curve, limit)
-    kept = np.union1d(kept, np.searchsorted(curve.breakpoints, list(needed)))
+    kept = np.union1d(kept, np.searchsorted(curve.breakpoints, [*needed, 0.0, best]))
     kept = np.union1d(kept, len(curve.breakpoints))
     kept = kept[np.isfinite(curve.gammas[kept])]
     return {
@@ -81,6 +57,8 @@ def thin_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) -> P
         "gammas": curve.gammas[kept].tolist(),
         "unseen": curve.unseen_curve[kept].tolist(),
         "seen": curve.seen_curve[kept].tolist(),
+        "ausuc": curve.ausuc,
+        "best": best,
     }
 
 
@@ -91,26 +69,25 @@ def thin_flips(flips: Sequence[float], limit: int) -> Part:
 
 
 def selection_figure(run: RunResult) -> Part | None:
-    """Return the paper's Fig. 1, or None for a method without parameters to choose."""
+    """Return the paper's Fig. 1, or None for a method without parameters to choose.
+
+    Grids of positive numbers over more than a decade have a logarithmic axis.
+    """
     curves = parameter_curves(run)
-    return None if curves is None else {**vars(curves), "scale": _scale(curves.x)}
-
-
-def _scale(values: Sequence[JSON]) -> str:
-    """Return the kind of axis: grids of positive numbers over more than a decade are logarithmic."""
-    numbers = only_numbers(values)
-    if numbers is None:
-        return "category"
-    return "log" if min(numbers) > 0 and max(numbers) > 10 * min(numbers) else "linear"
+    if curves is None:
+        return None
+    x = only_numbers(curves.x)
+    scale = "category" if x is None else "log" if min(x) > 0 and max(x) > 10 * min(x) else "linear"
+    return {**vars(curves), "scale": scale}
 
 
 def split_figure(experiment: Description) -> Part:
     """Return the samples of each class by part, per fold, classes of a kind together (the paper's Fig. 2)."""
     folds: list[Part] = []
-    for counts in experiment["class_counts"]:
+    for counts, sizes in zip(experiment["class_counts"], experiment["folds"]):
         order = order_classes(counts)
         parts = {part: [counts[part][c] for c in order] for part in SPLIT_PART_TITLES}
-        folds.append({"order": order, "parts": parts})
+        folds.append({"order": order, "parts": parts, "sizes": [sizes[part] for part in SPLIT_PART_TITLES]})
     return {"names": SPLIT_PART_TITLES, "colors": PART_COLORS, "folds": folds}
 
 

@@ -3,117 +3,79 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TypedDict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.labels import UNKNOWN, LabelArray
 from unseen.methods.explanation import Reason
-from unseen.models.explanation import combinations, name_part
+from unseen.models.explanation import combinations, explain_samples, name_part
 from unseen.models.io import Model
-from unseen.models.prediction import Samples, Table, matched_features
-from unseen.report.figures import Part
-from unseen.report.page import render, save_page, script_json
+from unseen.models.prediction import Samples, Table
+from unseen.report.page import Part, render, save_page, script_json
 from unseen.report.thumbnails import Pictures, Pixels
 
 PAGE_BYTES = 8_000_000  # no page is larger
 MOST = 4000  # images in a page, which a browser draws at once
 TOP = 3  # classes of a sample
 KINDS = ("unseen", UNKNOWN, "seen")  # in the order of the page
-_BLOCK = 256  # samples that are explained together
 _ATTRIBUTES = 4  # that speak for a class, and as many against it
-_SCRIPTS = ("base.js", "theme.js", "gallery.js")
-_STYLES = ("style.css", "gallery.css")
-
-
-class Group(TypedDict):
-    """The samples that are predicted as one class."""
-
-    label: int  # position in ``names``
-    kind: str  # "unseen", "unknown" or "seen"
-    samples: int
-    right: int | None  # None without true classes
-    shown: int
-
-
-class Sample(TypedDict):
-    """One image, by short names because there are thousands of them."""
-
-    n: str  # its name
-    c: list[int]  # the best classes, positions in ``names``
-    p: list[float]  # their probabilities, percent
-    t: int | None  # the true class
-    i: str | None  # the image, a data URI
-    e: Part | None  # the explanation
-
-
-class Gallery(TypedDict):
-    """Everything that the page shows."""
-
-    title: str
-    total: int
-    kinds: dict[str, int]  # predicted samples by kind
-    accuracy: dict[str, float]  # percent, by kind of the true class; empty without true classes
-    names: list[str]
-    unseen: list[bool]
-    groups: list[Group]
-    samples: list[Sample]
-    pixels: bool
 
 
 # ---- predictions -------------------------------------------------------------------------------------
 
 
-@dataclass
-class Watcher:
-    """Keeps the best classes of every sample while the tables of ``predict_tables`` pass."""
+class Predictions:
+    """The best classes of all samples, kept while the tables of ``predict_tables`` pass.
 
-    classes: LabelArray
-    names: list[str] = field(default_factory=list)
-    blocks: list[tuple[IndexArray, FloatArray]] = field(default_factory=list)
+    Parameters
+    ----------
+    classes : array of labels
+        Of the model.
+    labels : array of labels, optional
+        The true classes of the samples.
+    """
+
+    def __init__(self, classes: LabelArray, labels: LabelArray | None = None) -> None:
+        known = [*map(str, classes), UNKNOWN]
+        true = [] if labels is None else [str(label) for label in labels]
+        self.classes = [*known, *sorted(set(true) - set(known))]  # of the model, unknown, and others
+        # a class of the model may be called unknown, too: the first place counts
+        self.place = {name: i for i, name in reversed([*enumerate(self.classes)])}
+        self.true = None if labels is None else np.array([self.place[name] for name in true], np.intp)
+        self.names: list[str] = []  # of the samples
+        self._blocks: list[tuple[IndexArray, FloatArray]] = []
 
     def watch(self, tables: Iterable[Table]) -> Iterator[Table]:
         """Yield the tables unchanged, and keep the best classes."""
-        position = {UNKNOWN: len(self.classes)} | {str(label): i for i, label in enumerate(self.classes)}
         suffixes = ["", *(f"_{rank}" for rank in range(2, TOP + 1))]
         for table in tables:
             used = [suffix for suffix in suffixes if f"class{suffix}" in table]
-            best = [[position[str(label)] for label in table[f"class{suffix}"]] for suffix in used]
+            best = [[self.place[str(label)] for label in table[f"class{suffix}"]] for suffix in used]
             # with a taxonomy, "probability" is that of the answer
             sure = [table.get(f"class_probability{s}", table[f"probability{s}"]) for s in used]
             self.names += map(str, table["file"] if "file" in table else table["sample"])
-            self.blocks.append((np.array(best, np.intp).T, np.array(sure, np.float64).T))
+            self._blocks.append((np.array(best, np.intp).T, np.array(sure, np.float64).T))
             yield table
 
-    def predictions(self, labels: LabelArray | None = None) -> Predictions:
-        """Return what was kept, with the true classes if they are known."""
-        best, sure = (np.concatenate(part) for part in zip(*self.blocks))
-        names = [*map(str, self.classes), UNKNOWN]
-        if labels is None:
-            return Predictions(self.names, best, sure, names)
-        others = sorted(set(map(str, labels)) - set(names))
-        position = {name: i for i, name in reversed([*enumerate([*names, *others])])}
-        true = np.array([position[str(label)] for label in labels], np.intp)
-        return Predictions(self.names, best, sure, [*names, *others], true)
+    @cached_property
+    def best(self) -> IndexArray:
+        """The best classes as positions in ``classes``, (samples, top)."""
+        return np.concatenate([best for best, _ in self._blocks])
 
+    @cached_property
+    def sure(self) -> FloatArray:
+        """Their probabilities, (samples, top)."""
+        return np.concatenate([sure for _, sure in self._blocks])
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """The best classes of all samples, as positions in ``classes``: of the model, unknown, and others."""
-
-    names: Sequence[str]  # of the samples
-    best: IndexArray  # (samples, top)
-    sure: FloatArray  # (samples, top), probabilities
-    classes: Sequence[str]
-    true: IndexArray | None = None  # (samples,)
-
-    @property
+    @cached_property
     def wrong(self) -> BoolArray:
         """Which samples are predicted wrongly; none if the true classes are not known."""
-        return np.zeros(len(self.best), bool) if self.true is None else self.best[:, 0] != self.true
+        best = self.best[:, 0]
+        return np.zeros(len(best), bool) if self.true is None else best != self.true
 
 
 # ---- which samples are shown ---------------------------------------------------------------------------
@@ -165,7 +127,7 @@ def write_gallery(
     *,
     model: Model,
     title: str,
-) -> Gallery:
+) -> Part:
     """Write the gallery as one HTML file that needs no network, and return what it shows.
 
     Parameters
@@ -174,19 +136,20 @@ def write_gallery(
         Of all samples.
     samples : Samples
     pictures : Pictures
-        How the samples look, see ``find_pictures``.
+        How the samples look, see ``need_pictures``.
     html : path
     model : fitted method or fitted GZSLClassifierCV
     title : str
         What the samples are called.
     """
-    gallery = describe_gallery(predictions, title, np.asarray(model.seen_), isinstance(pictures, Pixels))
-    unknown = predictions.best[:, 0] == len(model.classes_)
+    gallery = describe_gallery(predictions, np.asarray(model.seen_))
+    gallery |= {"title": title, "pixels": isinstance(pictures, Pixels), "samples": []}
+    best = predictions.best[:, 0]
+    unknown = best == len(model.classes_)
     first = unknown & (np.cumsum(unknown) <= MOST // 4)
-    order = showing_order(predictions.best[:, 0], predictions.sure[:, 0], predictions.wrong, first)[:MOST]
+    order = showing_order(best, predictions.sure[:, 0], predictions.wrong, first)[:MOST]
     room = PAGE_BYTES - len(render_gallery(gallery).encode())
-    X = rows_at(samples, order)
-    for sample in describe_samples(predictions, order, X, pictures, model):
+    for sample in describe_samples(predictions, order, rows_at(samples, order), pictures, model):
         room -= len(script_json(sample)) + 1
         if room < 0:
             break
@@ -197,68 +160,59 @@ def write_gallery(
     return gallery
 
 
-def describe_gallery(predictions: Predictions, title: str, seen: BoolArray, pixels: bool) -> Gallery:
-    """Return the gallery without its images."""
+def render_gallery(gallery: Part) -> str:
+    """Return the page as text."""
+    data = {name: gallery[name] for name in ("names", "unseen", "groups", "samples", "pixels")}
+    return render("gallery.html", data, gallery, scripts=["gallery.js"], styles=["gallery.css"], charts=False)
+
+
+def describe_gallery(predictions: Predictions, seen: BoolArray) -> Part:
+    """Return the classes that are predicted, in the order of the page, and how many samples are right."""
     kinds = np.array([*np.where(seen, "seen", "unseen"), UNKNOWN])
-    best, wrong = predictions.best[:, 0], predictions.wrong
-    groups: list[Group] = [
+    best, wrong, true = predictions.best[:, 0], predictions.wrong, predictions.true
+    groups = [
         {
             "label": int(label),
             "kind": str(kinds[label]),
-            "samples": int((rows := best == label).sum()),
-            "right": None if predictions.true is None else int((~wrong & rows).sum()),
+            "samples": int((best == label).sum()),
+            "right": None if true is None else int((~wrong & (best == label)).sum()),
             "shown": 0,
         }
         for label in sorted(np.unique(best), key=lambda label: KINDS.index(kinds[label]))
     ]
+    accuracy = {}
+    if true is not None:
+        # of samples whose class the model knows; others are of neither kind
+        of_seen, of_unseen = (np.isin(true, np.flatnonzero(kind)) for kind in (seen, ~seen))
+        parts = {"all": of_seen | of_unseen, "unseen": of_unseen, "seen": of_seen}
+        accuracy = {kind: float(100 * np.mean(~wrong[rows])) for kind, rows in parts.items() if rows.any()}
     return {
-        "title": title,
         "total": len(best),
         "kinds": {kind: int((kinds[best] == kind).sum()) for kind in KINDS},
-        "accuracy": _accuracy(predictions, seen),
-        "names": list(predictions.classes),
-        "unseen": [*(~seen).tolist()],
+        "accuracy": accuracy,  # percent, by kind of the true class
+        "names": predictions.classes,
+        "unseen": (~seen).tolist(),
         "groups": groups,
-        "samples": [],
-        "pixels": pixels,
-    }
-
-
-def _accuracy(predictions: Predictions, seen: BoolArray) -> dict[str, float]:
-    """Return the accuracy in percent by kind of the true class."""
-    if predictions.true is None:
-        return {}
-    known = predictions.true < len(seen)
-    is_seen = seen[np.where(known, predictions.true, 0)]
-    parts = {"all": known, "unseen": known & ~is_seen, "seen": known & is_seen}
-    return {
-        kind: float(100 * np.mean(~predictions.wrong[rows])) for kind, rows in parts.items() if rows.any()
     }
 
 
 def describe_samples(
     predictions: Predictions, order: IndexArray, X: FloatArray, pictures: Pictures, model: Model
-) -> Iterator[Sample]:
-    """Yield what the page shows of each sample; explanations are made for a block of samples at a time."""
-    for start in range(0, len(order), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        for i, x, reason in zip(order[rows].tolist(), X[rows], explain(model, X[rows])):
-            yield {
-                "n": predictions.names[i],
-                "c": predictions.best[i].tolist(),
-                "p": [round(100 * p, 1) for p in predictions.sure[i].tolist()],
-                "t": None if predictions.true is None else int(predictions.true[i]),
-                "i": pictures.thumbnail(i, x),
-                "e": reason,
-            }
-
-
-def explain(model: Model, X: FloatArray) -> Sequence[Part | None]:
-    """Return why each sample is of its class and not of the next one; None if there is only one class."""
-    if len(model.classes_) < 2:
-        return [None] * len(X)
-    with matched_features():
-        return [describe_reason(reason) for reason in model.explain(X, top=_ATTRIBUTES).rows]
+) -> Iterator[Part]:
+    """Yield what the page shows of each sample, by short names because there are thousands of them."""
+    chosen = Samples("gallery", X.shape, lambda: iter([X]))
+    alone = len(model.classes_) < 2
+    reasons = repeat(None) if alone else explain_samples(model, chosen, top=_ATTRIBUTES)
+    best, sure = predictions.best, predictions.sure
+    for i, x, reason in zip(order.tolist(), X, reasons):
+        yield {
+            "n": predictions.names[i],
+            "c": best[i].tolist(),  # the best classes, positions in ``names``
+            "p": [round(100 * p, 1) for p in sure[i].tolist()],  # their probabilities, percent
+            "t": None if predictions.true is None else int(predictions.true[i]),  # the true class
+            "i": pictures.thumbnail(i, x),
+            "e": None if reason is None else describe_reason(reason),
+        }
 
 
 def describe_reason(reason: Reason) -> Part:
@@ -268,21 +222,14 @@ def describe_reason(reason: Reason) -> Part:
     >>> describe_reason(Reason(0, "P", "R", 8.0, (One("attribute", "leg", 6.0, 0.75, 0.0, 1.0),)))
     {'c': 'P', 'r': 'R', 'p': [['leg', 6.0, 0.0, 1.0]], 's': []}
     """
+
+    def short(value: float | None) -> float | None:
+        return None if value is None else float(f"{value:.3g}")
+
     contributions = [part for part in reason.parts if part.contribution is not None]
     return {
         "c": str(reason.predicted),
         "r": str(reason.rival),
-        "p": [[name_part(p), *map(_short, (p.contribution, p.value, p.rival_value))] for p in contributions],
+        "p": [[name_part(p), *map(short, (p.contribution, p.value, p.rival_value))] for p in contributions],
         "s": combinations(reason),
     }
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.3g}")
-
-
-def render_gallery(gallery: Gallery) -> str:
-    """Return the page as text."""
-    needed = ("names", "unseen", "groups", "samples", "pixels")
-    data = {name: value for name, value in gallery.items() if name in needed}
-    return render("gallery.html", _SCRIPTS, data, styles=_STYLES, charts=False, **gallery)

@@ -1,34 +1,45 @@
-"""The page of a model, second step: the document goes through the templates into one standalone page."""
+"""The page of a model: the model and perhaps labeled data -> one plain document -> the page."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.integrate import trapezoid
+
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
+from unseen._core.checks import Check
+from unseen._core.labels import label_positions
+from unseen._core.rows import choose_rows, read_rows
 from unseen._core.taxonomy import CONFIDENCE
+from unseen.calibration.maxima import ScoreMaxima
+from unseen.card import COVERAGE, Card, ClassCounts, card_lines, held_out_counts
 from unseen.datasets import ZeroShotDataset
+from unseen.errors import UnseenError
+from unseen.metrics import Reliability, harmonic_mean, reliability
+from unseen.models.evaluation import Evaluation, evaluate, evaluation_rows
 from unseen.models.io import Model
 from unseen.models.prediction import matched_features
-from unseen.report.figures import Part
-from unseen.report.model_document import describe_model
-from unseen.report.page import render, save_page
+from unseen.report.attributes import closest_classes, readable_attributes
+from unseen.report.page import Part, render, save_page
 from unseen.report.thumbnails import Pictures
+from unseen.report.try_class import describe_try
+from unseen.selection.search import GZSLClassifierCV
 
-_SCRIPTS = (
-    "base.js",
-    "theme.js",
-    "tables.js",
-    "curve.js",
-    "charts.js",
-    "explorer.js",
-    "rows.js",
-    "drawing.js",
-    "try.js",
-    "model.js",
-    "main.js",
-)
-_STYLES = ("style.css", "gallery.css", "model.css")
+_GAMMAS = 101  # points of a curve
+_CELLS = 200_000  # accuracies of classes in a page
+_HARDEST = 12  # classes
+_MISTAKES = 5  # classes that a hard one is mistaken for
+_ALIKE = 5  # checks of the same code
+_UNMEASURED: Part = {  # instead of ``describe_measured``, without labeled samples
+    **dict.fromkeys(("measured_on", "samples", "unknown", "attempt")),
+    **dict.fromkeys(("measured", "notes", "hardest", "sets", "levels", "attributes"), ()),
+}
 
 
 def write_model_page(
@@ -57,8 +68,7 @@ def write_model_page(
     taxonomy, confidence
         As in ``unseen.models.evaluation.evaluate``: the page has a line for every level.
     """
-    with matched_features():
-        document = describe_model(model, title, data, pictures, taxonomy=taxonomy, confidence=confidence)
+    document = describe_model(model, title, data, pictures, taxonomy=taxonomy, confidence=confidence)
     return save_page(render_model_page(document), html)
 
 
@@ -66,4 +76,272 @@ def render_model_page(document: Part) -> str:
     """Return the page as text."""
     needed = ("explorer", "by_gamma", "names", "unseen", "samples", "hardest", "reliability", "attributes")
     data = {name: document[name] for name in (*needed, "attempt")}
-    return render("model.html", _SCRIPTS, data, styles=_STYLES, **document)
+    scripts, styles = ("rows.js", "drawing.js", "try.js", "model.js"), ("gallery.css", "model.css")
+    return render("model.html", data, document, scripts=scripts, styles=styles)
+
+
+def describe_model(
+    model: Model,
+    title: str,
+    data: ZeroShotDataset | None = None,
+    pictures: Pictures | None = None,
+    *,
+    taxonomy: Any = None,
+    confidence: float = CONFIDENCE,
+) -> Part:
+    """Return all that the page shows; the parameters are those of ``write_model_page``."""
+    if not isinstance(model, GZSLClassifierCV):
+        raise UnseenError(
+            f"{title} holds a {type(model).__name__} without a card, because nothing was held out. Fit the "
+            "model with unseen fit or GZSLClassifierCV."
+        )
+    card, tested, measured = model.card(), None, _UNMEASURED
+    if data is not None:
+        with matched_features():
+            found = evaluate(model, data, taxonomy=taxonomy, confidence=confidence)
+            tested = score_samples(model, data)
+            measured = describe_measured(model, data, found, tested, pictures)
+    return {
+        "title": title,
+        "expected": vars(card.expected),
+        "checks": describe_checks(card.checks),
+        **describe_tradeoff(model, tested),
+        "names": [str(name) for name in model.classes_],
+        "unseen": (~model.seen_).tolist(),
+        "n_unseen": int((~model.seen_).sum()),
+        "reliability": describe_reliability(model, tested),
+        "twins": closest_classes(model),
+        "facts": describe_facts(card),
+        "confidence": confidence,
+        **measured,
+    }
+
+
+# ---- labeled samples -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """How labeled samples fare with a model."""
+
+    rows: IndexArray  # the samples
+    y: IndexArray  # their classes
+    maxima: ScoreMaxima  # of scores without calibration
+    confidence: FloatArray  # (samples,), with the model's gamma
+    covered: BoolArray  # (samples,), whether the set of candidates holds the class
+    size: IndexArray  # (samples,), of the set of candidates
+
+    def by_kind(self, seen: BoolArray) -> dict[str, BoolArray]:
+        """Return the samples of seen and of unseen classes, (samples,) each, if there are any."""
+        kinds = {"seen": seen[self.y], "unseen": ~seen[self.y]}
+        return {kind: rows for kind, rows in kinds.items() if rows.any()}
+
+
+def score_samples(model: GZSLClassifierCV, data: ZeroShotDataset) -> Tested:
+    """Score the test samples of a data set, or all samples if it has no test set.
+
+    Samples of classes that the model does not know are left out.
+    """
+    names, classes = np.array(data.class_names)[data.y].astype(str), np.asarray(model.classes_).astype(str)
+    rows = evaluation_rows(data)
+    rows = rows[np.isin(names[rows], classes)]
+    X, y = choose_rows(data.X, rows), label_positions(names[rows], classes)
+    thresholds = model.set_thresholds(COVERAGE)
+    maxima, parts = [], []
+    for block in score_blocks(len(rows), len(classes)):
+        part = np.asarray(read_rows(X, block), np.float64)
+        uncalibrated = model.similarity(part) + model.gamma_ * model.seen_
+        maxima.append(ScoreMaxima.from_scores(uncalibrated, model.seen_))
+        sure = model.predict_proba(part)
+        inside = sure >= thresholds
+        own = np.take_along_axis(inside, y[block][:, None], axis=1)[:, 0]
+        parts.append((sure.max(axis=1), own, inside.sum(axis=1)))
+    return Tested(rows, y, ScoreMaxima.concatenate(maxima), *map(np.concatenate, zip(*parts)))
+
+
+def describe_measured(
+    model: GZSLClassifierCV,
+    data: ZeroShotDataset,
+    found: Evaluation,
+    tested: Tested,
+    pictures: Pictures | None,
+) -> Part:
+    """Return what the page shows of labeled samples alone."""
+    accuracies = {"unseen": found.unseen, "seen": found.seen, "H": found.harmonic}
+    return {
+        "measured_on": data.name,
+        "measured": {name: value.per_class for name, value in accuracies.items() if value is not None},
+        "notes": [note for note in found.notes if note not in data.notes],
+        "samples": np.bincount(tested.y, minlength=len(model.classes_)).tolist(),
+        "hardest": describe_hardest(model, found),
+        "sets": describe_sets(model, tested),
+        "unknown": None if found.unknown is None else vars(found.unknown),
+        "levels": [vars(level) for level in found.levels],
+        "attributes": readable_attributes(model, data),
+        "attempt": describe_try(model, data, tested, pictures),
+    }
+
+
+def describe_hardest(model: GZSLClassifierCV, found: Evaluation) -> list[Part]:
+    """Return the classes with the lowest accuracy and what they are predicted as, the hardest first."""
+    place = {str(name): i for i, name in enumerate(model.classes_)}
+    return [
+        {
+            "index": place[hard.name],
+            "accuracy": round(hard.accuracy, 1),
+            "taken_for": [
+                (place[name], round(100 * n / hard.samples, 1))
+                for name, n in islice(hard.taken_for.items(), _MISTAKES)
+            ],
+        }
+        for hard in found.hardest(_HARDEST)
+    ]
+
+
+def describe_sets(model: GZSLClassifierCV, tested: Tested) -> list[Part]:
+    """Return how often sets of candidates hold the class, in percent, and how large they are, by kind."""
+    return [
+        {
+            "kind": kind,
+            "samples": int(rows.sum()),
+            "covered": float(100 * tested.covered[rows].mean()),
+            "size": float(tested.size[rows].mean()),
+            "empty": float(100 * (tested.size[rows] == 0).mean()),
+        }
+        for kind, rows in tested.by_kind(model.seen_).items()
+    ]
+
+
+# ---- along gamma -----------------------------------------------------------------------------------------
+
+
+def describe_tradeoff(model: GZSLClassifierCV, tested: Tested | None) -> Part:
+    """Return the slider, and the accuracy of every class at each of its gammas."""
+    gammas = choose_gammas(model, tested)
+    curves = {"held": held_out_curve(model, gammas)}
+    if tested is not None:
+        curves["measured"] = measured_curve(model, tested, gammas)
+    fitted, none = {"model": None, "gamma": model.gamma_}, {"model": None, "gamma": 0.0}  # of the curve shown
+    points = {"chosen": fitted, "none": none, **{name: {**fitted, "model": name} for name in curves}}
+    return {
+        "explorer": {"models": {name: curve for name, (curve, _) in curves.items()}, "points": points},
+        "by_gamma": {name: by_class for name, (_, by_class) in curves.items()},
+    }
+
+
+def choose_gammas(model: GZSLClassifierCV, tested: Tested | None) -> FloatArray:
+    """Return the gammas of the slider: equal shares of held-out samples change sides between two of them."""
+    flips = [trial.flips for trial in model.held_out_.trials()]
+    flips += [tested.maxima.flips] if tested is not None else []
+    joined = np.concatenate(flips)
+    n = int(np.clip(_CELLS // len(model.classes_), 5, _GAMMAS))
+    spread = np.quantile(joined[np.isfinite(joined)], np.linspace(0, 1, n))
+    return np.unique([*spread, 0.0, model.gamma_])
+
+
+def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> tuple[Part, Part]:
+    """Return the expected accuracies at every gamma: of seen classes, and of held-out ones."""
+    n = len(model.classes_)
+    counts = [held_out_counts(model, gamma) for gamma in gammas]
+    U = [np.mean([part.share.mean() for part in unseen]) for _, unseen in counts]
+    S = [np.mean(np.concatenate([part.share for part in seen])) for seen, _ in counts]
+    by_class = {
+        "seen": [mean_by_class(seen, n) for seen, _ in counts],
+        "new": [mean_by_class(unseen, n) for _, unseen in counts],
+    }
+    return make_curve(gammas, 100 * np.array(U), 100 * np.array(S)), by_class
+
+
+def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) -> tuple[Part, Part]:
+    """Return the accuracies on labeled samples at every gamma."""
+    n = len(model.classes_)
+    count = np.bincount(tested.y, minlength=n)
+    right = [np.bincount(tested.y, tested.maxima.predict(gamma) == tested.y, n) for gamma in gammas]
+    accuracies = 100 * np.array(right) / np.maximum(count, 1)  # (gammas, classes)
+    kinds = [(count > 0) & kind for kind in (~model.seen_, model.seen_)]
+    U, S = (accuracies[:, kind].sum(axis=1) / max(1, kind.sum()) for kind in kinds)  # 0 without samples
+    by_class = [[round(v, 1) if c else None for v, c in zip(row, count)] for row in accuracies.tolist()]
+    return make_curve(gammas, U, S), {"seen": by_class}
+
+
+def mean_by_class(parts: Sequence[ClassCounts], n: int) -> list[float | None]:
+    """Return the mean accuracy of each of n classes in percent, None for one without samples."""
+    classes = np.concatenate([part.classes for part in parts])
+    times = np.bincount(classes, minlength=n)
+    total = np.bincount(classes, np.concatenate([part.share for part in parts]), n)
+    return [round(float(100 * t / k), 1) if k else None for t, k in zip(total, times)]
+
+
+def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray) -> Part:
+    """Return a curve for the slider; between two gammas the nearer one counts."""
+    order = np.argsort(unseen, kind="stable")
+    return {
+        "gammas": gammas.tolist(),
+        "breakpoints": ((gammas[1:] + gammas[:-1]) / 2).tolist(),
+        "unseen": unseen.tolist(),
+        "seen": seen.tolist(),
+        "ausuc": float(trapezoid(seen[order], unseen[order])) / 1e4,
+        "best": float(gammas[int(np.argmax(harmonic_mean(unseen, seen)))]),
+    }
+
+
+# ---- what the card knows ---------------------------------------------------------------------------------
+
+
+def describe_checks(checks: Iterable[Check]) -> list[Part]:
+    """Return the checks by code, the warnings first, with the first messages of each.
+
+    >>> describe_checks([Check("X1", "note", "Odd", f"{n}.", "Look.") for n in range(7)])[0]["more"]
+    2
+    """
+    ordered = sorted(checks, key=lambda check: (check.severity != "warning", check.code))
+    groups = [list(group) for _, group in groupby(ordered, key=lambda check: check.code)]
+    return [
+        {
+            "code": group[0].code,
+            "severity": group[0].severity,
+            "title": group[0].title,
+            "messages": [f"{check.message} {check.advice}".strip() for check in group[:_ALIKE]],
+            "more": max(0, len(group) - _ALIKE),
+        }
+        for group in groups
+    ]
+
+
+def describe_reliability(model: GZSLClassifierCV, tested: Tested | None) -> Part:
+    """Return how sure and how right predictions are, on held-out samples and on labeled ones."""
+    found = {"held": {kind: as_bins(bins) for kind, bins in model.held_out_.reliability.items()}}
+    if tested is not None:
+        right = tested.maxima.predict(model.gamma_) == tested.y
+        found["measured"] = {
+            kind: as_bins(reliability(tested.confidence[rows], right[rows]))
+            for kind, rows in tested.by_kind(model.seen_).items()
+        }
+    return found
+
+
+def as_bins(found: Reliability) -> Part:
+    """Return a reliability as JSON values."""
+    return {**{name: values.tolist() for name, values in vars(found).items()}, "ece": found.ece}
+
+
+def describe_facts(card: Card) -> dict[str, str]:
+    """Return what the model was made of."""
+    lines = card_lines(card)
+    made_of = ("data", "samples of new", "method", "scaling", "compared", "gamma")
+    shown = (*made_of, "probabilities", "candidates", "none of these")
+    facts = {name.capitalize(): " ".join(lines[name].split()) for name in shown if name in lines}
+    facts |= {"Fingerprint of the data": card.checksum} if card.checksum else {}
+    facts |= {"Image encoder": describe_encoder(card.encoder)} if card.encoder else {}
+    facts |= {"Text encoder": describe_encoder(card.text_encoder)} if card.text_encoder else {}
+    return facts | {"Written by": card.written_by}
+
+
+def describe_encoder(encoder: Mapping[str, Any]) -> str:
+    """Return the facts about an encoder that people know it by.
+
+    >>> describe_encoder({"name": "resnet50", "sha256": "0123456789abcdef", "preprocessing": {}})
+    'name resnet50, sha256 0123456789ab'
+    """
+    plain = {name: value for name, value in encoder.items() if isinstance(value, str | int | float)}
+    return ", ".join(f"{name} {str(value)[:12] if 'sha' in name else value}" for name, value in plain.items())

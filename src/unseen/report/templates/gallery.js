@@ -154,5 +154,4 @@ dialog.addEventListener("keydown", event => {
 dialog.addEventListener("close", () => { const tiles = all(".tile"); if (tiles[current]) tiles[current].focus(); });
 form.addEventListener("input", draw);
 form.addEventListener("submit", event => event.preventDefault());
-setTheme(ownTheme());
 draw();

@@ -35,4 +35,3 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => setTheme(beforePrint));
 themeListeners.push(() => panels.forEach(panel => panel.refresh()));
-setTheme(ownTheme());

@@ -7,7 +7,7 @@ function numbers(text) {
 // f(x, s) = k(s) . z + k(s) . b - k(s) Q k(s)' / 2 with z = mapping x, see unseen.report.try_class
 class RowForm {
   constructor(data) {
-    const unpacked = {seen: numbers(data.seen), linear: numbers(data.linear), square: data.square && numbers(data.square)};
+    const unpacked = {seen: data.seen && numbers(data.seen), linear: numbers(data.linear), square: data.square && numbers(data.square)};
     Object.assign(this, {size: data.size, kernel: data.kernel, width: data.width}, unpacked);
   }
 

@@ -13,3 +13,4 @@ const ownTheme = () => darkPage.matches ? "dark" : "light";
 darkPage.addEventListener("change", () => setTheme(ownTheme()));
 document.getElementById("theme").addEventListener("click", () =>
   setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+setTheme(ownTheme());

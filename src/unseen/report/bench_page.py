@@ -1,4 +1,4 @@
-"""The first step of a report: stored runs -> one plain document with everything that the page shows."""
+"""The page of a bench: stored runs -> one plain document with everything that the page shows."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from shlex import join
 from statistics import fmean
 
 from unseen.benchmark.intervals import Replicates, resample_classes
-from unseen.benchmark.results import STEPS, ClassTable, Description, MethodSummary, RunResult, Spread, Step
+from unseen.benchmark.results import STEPS, Description, MethodSummary, RunResult, Spread, Step
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import latest_runs, summarize
 from unseen.benchmark.tables import chance_levels, paper_tables
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
-from unseen.report.figures import Part, hardest_classes, make_explorer, selection_figure, split_figure
-from unseen.report.page_tables import choice_table, fold_table, format_params, method_title, result_table
+from unseen.report.bench_tables import format_params, method_title, result_table
+from unseen.report.figures import hardest_classes, make_explorer, selection_figure, split_figure
+from unseen.report.page import Part, render
 
 # Segments of curves in the whole page: each is about 50 bytes, and the demo has to stay below 3 MB.
 _PAGE_SEGMENTS = 20_000
 _MANY = 1000  # classes; of more, the page has fewer segments, because each class takes about 90 bytes
 
 
-def make_document(store: Store) -> Part:
+def describe_bench(store: Store) -> Part:
     """Return all that the page shows of a store."""
     stored = {key: (experiment, store.results(key)) for key, experiment in store.experiments().items()}
     found = [part for part in stored.values() if part[1]]
@@ -43,20 +44,32 @@ def make_document(store: Store) -> Part:
     }
 
 
+def render_bench(document: Part) -> str:
+    """Return the page as text."""
+    names = ("methods", "chance", "attribute_error", "classes", "splits")
+    data = [
+        {name: part[name] for name in names} | {"copy": [table["copy"] for table in part["tables"]]}
+        for part in document["experiments"]
+    ]
+    return render("report.html", data, document, scripts=["panel.js", "report.js"])
+
+
 def describe_experiment(experiment: Description, runs: Sequence[RunResult], limit: int) -> Part:
     """Return what the page shows of one experiment, with at most ``limit`` segments per curve."""
     summary = summarize(experiment, runs)
     methods = summary["methods"]
     by_method = latest_runs(runs)
     replicates = resample_classes(by_method, experiment["unseen"])
-    best = answer(methods, replicates)
+    best = describe_answer(methods, replicates)
     zsl, gzsl, both = paper_tables(summary)
+    warnings = (f"{method_title(run['method'])}: {text}" for run in runs for text in run["warnings"])
+    errors = (runs[0]["attribute_error"] for runs in by_method.values())
     return {
         "name": experiment["name"],
         "answer": best,
-        "chance": chance_lines(experiment),
+        "chance": describe_chance(experiment),
         "methods": [
-            describe_results(name, method, by_method[name][0], replicates, limit)
+            describe_method_runs(name, method, by_method[name][0], replicates, limit)
             for name, method in methods.items()
         ],
         "tables": [
@@ -64,19 +77,15 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
             result_table(gzsl, replicates, best["ties"]),
             result_table(both, replicates),
         ],
-        "choices": choice_table(methods),
-        "warnings": run_warnings(runs),
-        "attribute_error": next(
-            (runs[0]["attribute_error"] for runs in by_method.values() if runs[0]["attribute_error"]), None
-        ),
-        "data": data_facts(experiment),
+        "warnings": list(dict.fromkeys(warnings)),
+        "attribute_error": next(filter(None, errors), None),
+        "data": describe_data(experiment),
         "classes": {"names": experiment["class_names"], "unseen": experiment["unseen"]},
-        "folds": fold_table(experiment),
         "splits": split_figure(experiment),
     }
 
 
-def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Part:
+def describe_answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Part:
     """Return the best method, those that cannot be distinguished from it, and what calibration gained."""
 
     def harmonic(name: str, step: Step) -> Spread:
@@ -85,7 +94,6 @@ def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Part
     before, after = STEPS[0], STEPS[-1]
     order = sorted(methods, key=lambda name: -harmonic(name, after)["mean"])
     best, point = order[0], methods[order[0]]["gzsl"][after]
-    means = {step: sum(harmonic(name, step)["mean"] for name in methods) / len(methods) for step in STEPS}
     return {
         "best": best,
         "name": method_title(best),
@@ -97,30 +105,24 @@ def answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Part
         "gain": harmonic(best, after)["mean"] - harmonic(best, before)["mean"],
         "unseen": point["U"]["per-class"]["mean"],
         "seen": point["S"]["per-class"]["mean"],
-        "zsl": methods[best]["zsl"]["per-class"]["mean"],
-        "runs": len(methods[best]["runs"]),
         "next": method_title(order[1]) if len(order) > 1 else None,
         "next_h": harmonic(order[1], after)["mean"] if len(order) > 1 else None,
-        "mean_before": means[before],
-        "mean_after": means[after],
+        "mean_before": fmean(harmonic(name, before)["mean"] for name in methods),
+        "mean_after": fmean(harmonic(name, after)["mean"] for name in methods),
     }
 
 
-def chance_lines(experiment: Description) -> Part:
-    """Return the chance level of every chart."""
-    levels = chance_levels(experiment)
+def describe_chance(experiment: Description) -> Part:
+    """Return the level of guessing in every chart."""
     held_out = [fold["val"][1] for fold in experiment["folds"] if fold["val"][1]]
-    return {
-        "zsl": levels["zsl"].level,
-        "h": levels["gzsl"].level,
-        "validation": fmean(100 / n for n in held_out) if held_out else None,
-    }
+    validation = fmean(100 / n for n in held_out) if held_out else None
+    return {"h": chance_levels(experiment)["gzsl"].level, "validation": validation}
 
 
-def describe_results(
+def describe_method_runs(
     name: str, method: MethodSummary, run: RunResult, replicates: Replicates, limit: int
 ) -> Part:
-    """Return what the page shows of one method."""
+    """Return what the page shows of one method; charts are those of its first run."""
     return {
         "id": name,
         "name": method_title(name),
@@ -131,46 +133,31 @@ def describe_results(
         "seed": run["seed"],
         "explorer": make_explorer(run, limit),
         "params": {"zsl": format_params(run["params_zsl"]), "gzsl": format_params(run["params_gzsl"])},
+        "gamma": {"zsl": f"{run['gamma_zsl']:.4g}", "gzsl": f"{run['gamma']:.4g}"},
+        "regret": method["regret"]["calibrated+lambda"]["mean"],
+        "seconds": method["seconds"] / len(method["runs"]),
         "selection": selection_figure(run),
         "reliability": run["reliability"],
-        "classes": round_accuracies(run["classes"]),
+        "classes": {name: value for name, value in run["classes"].items() if name != "mistakes"},
         "hardest": hardest_classes(run),
     }
 
 
-def round_accuracies(classes: ClassTable) -> Part:
-    """Return accuracy and confusion of each class, as precise as they are shown."""
-    return {
-        "samples": classes["samples"],
-        "confusion": classes["confusion"],
-        "accuracy": [None if value is None else round(value, 1) for value in classes["accuracy"]],
-        "confused": [None if value is None else round(value, 1) for value in classes["confused"]],
-    }
-
-
-def run_warnings(runs: Sequence[RunResult]) -> list[str]:
-    """Return all warnings, each text once with its method."""
-    found = (f"{method_title(run['method'])}: {text}" for run in runs for text in run["warnings"])
-    return list(dict.fromkeys(found))
-
-
-def data_facts(experiment: Description) -> list[tuple[str, str]]:
+def describe_data(experiment: Description) -> list[tuple[str, str]]:
     """Return the description of the data as (name, value) in the order people ask."""
     counts, n_unseen = experiment["counts"], experiment["n_unseen_classes"]
-    facts = [
-        ("Data", experiment["source"]),
-        ("Samples", f"{experiment['n_samples']:,}"),
-        (
-            "Features",
-            f"{experiment['features'] or 'as given'}, {experiment['n_features']:,} numbers per sample",
-        ),
-        ("Class descriptions", f"{experiment['n_attributes']:,} numbers per class"),
-        ("Classes", f"{experiment['n_classes']:,}, of which {n_unseen:,} unseen in training"),
-        ("Training samples", f"{counts['train']:,}"),
-        ("Test samples", f"{counts['test_seen']:,} of seen, {counts['test_unseen']:,} of unseen classes"),
-        ("Split rule", experiment["split_rule"]),
-        ("Rule for gamma", experiment["gamma"]),
-        ("Split folder", experiment["split_dir"]),
-        ("Checksums", f"data {experiment['checksum']}, split {experiment['split_checksum']}"),
-    ]
-    return [(name, value) for name, value in facts if value]
+    features = f"{experiment['features'] or 'as given'}, {experiment['n_features']:,} numbers per sample"
+    facts = {
+        "Data": experiment["source"],
+        "Samples": f"{experiment['n_samples']:,}",
+        "Features": features,
+        "Class descriptions": f"{experiment['n_attributes']:,} numbers per class",
+        "Classes": f"{experiment['n_classes']:,}, of which {n_unseen:,} unseen in training",
+        "Training samples": f"{counts['train']:,}",
+        "Test samples": f"{counts['test_seen']:,} of seen, {counts['test_unseen']:,} of unseen classes",
+        "Split rule": experiment["split_rule"],
+        "Rule for gamma": experiment["gamma"],
+        "Split folder": experiment["split_dir"],
+        "Checksums": f"data {experiment['checksum']}, split {experiment['split_checksum']}",
+    }
+    return [(name, value) for name, value in facts.items() if value]

@@ -1,1 +1,0 @@
-setTheme(ownTheme());
