@@ -11,7 +11,6 @@ A stochastic method is always fitted with the same ``random_state``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -30,17 +29,10 @@ PRECISION = 1e-6  # of the range of the scores: what sums in another order may c
 TOL = 1e-6  # set if an iterative method is compared with itself
 
 
-@dataclass(frozen=True)
-class SmallProblem:
-    """Samples of the classes 0..5, and descriptions of the classes 0..7."""
+def _problem_for(estimator: ZeroShotClassifier) -> tuple[FloatArray, IndexArray, FloatArray]:
+    """Return (X, y, S): samples of the classes 0..5, and descriptions of the classes 0..7.
 
-    X: FloatArray  # (90, features)
-    y: IndexArray  # (90,)
-    S: FloatArray  # (8, attributes)
-
-
-def _problem_for(estimator: ZeroShotClassifier) -> SmallProblem:
-    """Return a small problem with a linear truth, ``x = s M + noise``.
+    The truth is linear, ``x = s M + noise``.
 
     For an estimator that compares features with prototypes directly, both have the same
     dimension, and M is the identity.
@@ -50,7 +42,7 @@ def _problem_for(estimator: ZeroShotClassifier) -> SmallProblem:
     y = np.repeat(np.arange(6), 15)
     M, noise = (np.eye(5), 0.1) if estimator.shares_space() else (rng.normal(size=(5, 12)), 0.3)
     X = S[y] @ M + noise * rng.normal(size=(len(y), M.shape[1]))
-    return SmallProblem(X, y, S)
+    return X, y, S  # (90, features), (90,), (8, attributes)
 
 
 def _prepare(estimator: ZeroShotClassifier, S: Any, **params: Any) -> ZeroShotClassifier:
@@ -59,10 +51,6 @@ def _prepare(estimator: ZeroShotClassifier, S: Any, **params: Any) -> ZeroShotCl
         params["random_state"] = 0
     prepared: ZeroShotClassifier = clone(estimator).set_params(prototypes=S, **params)
     return prepared
-
-
-def _fit(estimator: ZeroShotClassifier, problem: SmallProblem, **params: Any) -> ZeroShotClassifier:
-    return _prepare(estimator, problem.S, **params).fit(problem.X, problem.y)
 
 
 def _precise(estimator: ZeroShotClassifier) -> dict[str, float]:
@@ -83,36 +71,36 @@ def _assert_same_scores(actual: FloatArray, expected: FloatArray, tol: float | N
 
 def check_fitted_attributes(estimator: ZeroShotClassifier) -> None:
     """``classes_``, ``seen_`` and ``similarity`` cover all classes, with or without samples."""
-    problem = _problem_for(estimator)
-    model = _fit(estimator, problem)
+    X, y, S = _problem_for(estimator)
+    model = _prepare(estimator, S).fit(X, y)
     assert_array_equal(model.classes_, np.arange(8))
     assert_array_equal(model.seen_, np.arange(8) < 6)
-    scores = model.similarity(problem.X)
+    scores = model.similarity(X)
     assert scores.shape == (90, 8)
     assert np.isfinite(scores).all()
 
 
 def check_learns(estimator: ZeroShotClassifier) -> None:
     """Accuracy on the training samples is far above chance."""
-    problem = _problem_for(estimator)
-    predicted = _fit(estimator, problem).predict(problem.X)
-    assert np.mean(predicted == problem.y) > 0.5  # chance is 1/8
+    X, y, S = _problem_for(estimator)
+    predicted = _prepare(estimator, S).fit(X, y).predict(X)
+    assert np.mean(predicted == y) > 0.5  # chance is 1/8
 
 
 def check_unseen_prototypes_do_not_influence_fit(estimator: ZeroShotClassifier) -> None:
     """Other prototypes of the unseen classes leave the scores of the seen classes bit-identical."""
-    problem = _problem_for(estimator)
-    other = problem.S.copy()
+    X, y, S = _problem_for(estimator)
+    other = S.copy()
     other[6:] = 7.0
-    first, second = _fit(estimator, problem), _fit(estimator, replace(problem, S=other))
-    assert_array_equal(first.similarity(problem.X)[:, :6], second.similarity(problem.X)[:, :6])
+    first, second = _prepare(estimator, S).fit(X, y), _prepare(estimator, other).fit(X, y)
+    assert_array_equal(first.similarity(X)[:, :6], second.similarity(X)[:, :6])
 
 
 def check_refit_is_identical(estimator: ZeroShotClassifier) -> None:
     """Two fits with the same parameters, ``random_state`` included, are bit-identical."""
-    problem = _problem_for(estimator)
-    first, second = _fit(estimator, problem), _fit(estimator, problem)
-    assert_array_equal(first.similarity(problem.X), second.similarity(problem.X))
+    X, y, S = _problem_for(estimator)
+    first, second = _prepare(estimator, S).fit(X, y), _prepare(estimator, S).fit(X, y)
+    assert_array_equal(first.similarity(X), second.similarity(X))
 
 
 def check_labels_are_only_names(estimator: ZeroShotClassifier) -> None:
@@ -124,40 +112,38 @@ def check_labels_are_only_names(estimator: ZeroShotClassifier) -> None:
         return
     import pandas
 
-    problem = _problem_for(estimator)
+    X, y, S = _problem_for(estimator)
     names = np.array([f"class {c}" for c in "abcdefgh"])
-    named = _prepare(estimator, pandas.DataFrame(problem.S, index=names)).fit(problem.X, names[problem.y])
-    assert_array_equal(named.predict(problem.X), names[_fit(estimator, problem).predict(problem.X)])
+    named = _prepare(estimator, pandas.DataFrame(S, index=names)).fit(X, names[y])
+    assert_array_equal(named.predict(X), names[_prepare(estimator, S).fit(X, y).predict(X)])
 
 
 def check_order_of_classes(estimator: ZeroShotClassifier) -> None:
     """Prototypes in another order give the same scores in that order."""
-    problem = _problem_for(estimator)
+    X, y, S = _problem_for(estimator)
     order = np.array([7, 2, 5, 0, 6, 4, 1, 3])  # new class k was class order[k]
-    reordered = SmallProblem(problem.X, np.argsort(order)[problem.y], problem.S[order])
     precise = _precise(estimator)
-    expected = _fit(estimator, problem, **precise).similarity(problem.X)[:, order]
-    _assert_same_scores(
-        _fit(estimator, reordered, **precise).similarity(problem.X), expected, precise.get("tol")
-    )
+    expected = _prepare(estimator, S, **precise).fit(X, y).similarity(X)[:, order]
+    reordered = _prepare(estimator, S[order], **precise).fit(X, np.argsort(order)[y])
+    _assert_same_scores(reordered.similarity(X), expected, precise.get("tol"))
 
 
 def check_candidates(estimator: ZeroShotClassifier) -> None:
     """``predict`` with candidates returns the best of these."""
-    problem = _problem_for(estimator)
-    model = _fit(estimator, problem)
-    expected = np.array([2, 6, 7])[model.similarity(problem.X)[:, [2, 6, 7]].argmax(axis=1)]
-    assert_array_equal(model.predict(problem.X, candidates=[2, 6, 7]), expected)
+    X, y, S = _problem_for(estimator)
+    model = _prepare(estimator, S).fit(X, y)
+    expected = np.array([2, 6, 7])[model.similarity(X)[:, [2, 6, 7]].argmax(axis=1)]
+    assert_array_equal(model.predict(X, candidates=[2, 6, 7]), expected)
 
 
 def check_add_classes(estimator: ZeroShotClassifier) -> None:
     """A class added after the fit gets the row that it would have had from the beginning."""
-    problem = _problem_for(estimator)
-    complete = _fit(estimator, problem)
-    grown = _fit(estimator, replace(problem, S=problem.S[:6])).add_classes(problem.S[6:])
+    X, y, S = _problem_for(estimator)
+    complete = _prepare(estimator, S).fit(X, y)
+    grown = _prepare(estimator, S[:6]).fit(X, y).add_classes(S[6:])
     assert_array_equal(grown.classes_, complete.classes_)
     assert_array_equal(grown.seen_, complete.seen_)
-    _assert_same_scores(grown.similarity(problem.X), complete.similarity(problem.X))
+    _assert_same_scores(grown.similarity(X), complete.similarity(X))
 
 
 def check_fit_path(estimator: ZeroShotClassifier) -> None:
@@ -165,13 +151,14 @@ def check_fit_path(estimator: ZeroShotClassifier) -> None:
 
     The parameters come from ``default_grid``; an estimator without one is tried with three values of alpha.
     """
-    problem, precise = _problem_for(estimator), _precise(estimator)
+    X, y, S = _problem_for(estimator)
+    precise = _precise(estimator)
     params = _some_params(estimator)
-    path = _prepare(estimator, problem.S, **precise).fit_path(problem.X, problem.y, params)
+    path = _prepare(estimator, S, **precise).fit_path(X, y, params)
     for chosen, model in zip(params, path, strict=True):
         assert chosen.items() <= model.get_params().items()
-        alone = _fit(estimator, problem, **precise, **chosen)
-        _assert_same_scores(model.similarity(problem.X), alone.similarity(problem.X), precise.get("tol"))
+        alone = _prepare(estimator, S, **precise, **chosen).fit(X, y)
+        _assert_same_scores(model.similarity(X), alone.similarity(X), precise.get("tol"))
 
 
 def _some_params(estimator: ZeroShotClassifier) -> list[Mapping[str, Any]]:
@@ -184,10 +171,10 @@ def _some_params(estimator: ZeroShotClassifier) -> list[Mapping[str, Any]]:
 
 def check_linear(estimator: ZeroShotClassifier) -> None:
     """Scores are one linear layer on the scaled features."""
-    problem = _problem_for(estimator)
-    model = _fit(estimator, problem)
-    expected = scale_rows(problem.X, model.normalize) @ model.coef_.T + model.intercept_
-    _assert_same_scores(model.similarity(problem.X), expected)
+    X, y, S = _problem_for(estimator)
+    model = _prepare(estimator, S).fit(X, y)
+    expected = scale_rows(X, model.normalize) @ model.coef_.T + model.intercept_
+    _assert_same_scores(model.similarity(X), expected)
 
 
 CHECKS: tuple[Check, ...] = (

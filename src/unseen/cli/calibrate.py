@@ -78,8 +78,11 @@ def command(
         raise click.UsageError("--gamma is a choice already: leave out --bootstrap, --plot and goals.")
     if out and gamma is None and apply is None:
         raise UnseenError("--out is the file of predictions for --apply OTHER. Name OTHER too.")
-    _check_target(plot, FIGURES, (file, apply), force)
-    _check_target(out, (".csv",), (file, apply), force)
+    options.check_csv(out, (file, apply), force)
+    if plot:
+        if plot.suffix not in FIGURES:
+            raise UnseenError(f"Cannot write {str(plot)!r}: expected a file ending in {', '.join(FIGURES)}.")
+        check_output(plot, inputs=(file, apply), force=force)
     read = partial(read_scores, seen=seen, label_column=label_column)
     scores = read(file) if file else None
     other = read(apply, like=scores) if apply else None
@@ -105,17 +108,6 @@ def command(
         )
 
 
-def _check_target(
-    path: Path | None, endings: tuple[str, ...], inputs: tuple[Path | None, ...], force: bool
-) -> None:
-    """Reject a file that cannot or must not be written, before any work is done."""
-    if path is None:
-        return
-    if path.suffix.lower() not in endings:
-        raise UnseenError(f"Cannot write {str(path)!r}: expected a file ending in {', '.join(endings)}.")
-    check_output(path, inputs=inputs, force=force)
-
-
 def _show(result: CalibrationResult | None, applied: Application | None, as_json: bool) -> None:
     from unseen.calibration import formats
 
@@ -139,7 +131,7 @@ def _draw(found: Calibration, path: Path, title: str) -> None:
 
     display = SeenUnseenDisplay(found.curve, found.point)
     with atomic_path(path) as temporary:
-        if path.suffix.lower() == ".html":
+        if path.suffix == ".html":
             temporary.write_text(render_curve_page(display, title), "utf-8")
         else:
             display.plot().figure_.savefig(temporary, dpi=150)
