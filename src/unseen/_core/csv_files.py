@@ -12,7 +12,6 @@ from typing import TextIO
 from unseen._core.files import atomic_path
 from unseen.errors import UnseenError
 
-LONGEST_CELL = 4096  # characters at the start of a row: NumPy gives every name as much memory as the longest
 LONGEST_LINE = 2**24  # characters, enough for a million numbers
 SEPARATORS = (",", ";", "\t", "|")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
@@ -59,10 +58,6 @@ def _checked_rows(path: Path, file: TextIO, separator: str) -> Iterator[tuple[in
             header = [name.strip() for name in row]
             yield line, header
             continue
-        if len(row[0]) > LONGEST_CELL:
-            raise UnseenError(
-                f"{path}, line {line} begins with {len(row[0])} characters, expected at most {LONGEST_CELL}."
-            )
         if len(row) != len(header):
             hint = f" Put values that contain {separator!r} in double quotes." if row[len(header) :] else ""
             raise UnseenError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,12 +24,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
+        temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
         try:
             yield temporary
-            os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files
             with open(temporary, "rb+") as file:
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -116,9 +114,3 @@ def is_page(path: Path) -> bool:
     """Return whether a file is an HTML page, as earlier reports and galleries are."""
     with open(path, "rb") as file:
         return file.read(15).lower().startswith(b"<!doctype html")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

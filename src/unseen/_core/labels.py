@@ -184,9 +184,7 @@ def class_mask(index: Iterable[int] | IndexArray, n_classes: int) -> BoolArray:
     >>> class_mask([0, 2], 4)
     array([ True, False,  True, False])
     """
-    mask = np.zeros(n_classes, dtype=bool)
-    mask[np.asarray(index, dtype=np.intp)] = True
-    return mask
+    return np.isin(np.arange(n_classes), np.asarray(index, dtype=np.intp))
 
 
 # ---- prototypes in any form ------------------------------------------------------------------------------

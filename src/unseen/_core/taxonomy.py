@@ -126,7 +126,7 @@ def _read_rows(taxonomy: Any) -> tuple[str, Sequence[str], Iterable[Sequence[Any
     """Return the name of a taxonomy for messages, its header, and its rows."""
     if isinstance(taxonomy, str | PathLike):
         table = read_csv(Path(taxonomy))
-        return table.path.name, list(table.columns), zip(*table.columns.values())
+        return table.path.name, list(table.columns), zip(*map(table.text, table.columns))
     if hasattr(taxonomy, "columns"):
         return "taxonomy", *_rows_of_frame(taxonomy)
     if not isinstance(taxonomy, Mapping):

@@ -75,12 +75,14 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _read_table(path: Path) -> dict[str, list[str]]:
-    columns = read_csv(path).columns
+    table = read_csv(path)
+    columns = table.columns
     if len(columns) > 2:
         raise UnseenError(
             f"{path} has the columns {', '.join(columns)}, expected class, or class and description."
         )
-    header, names = next(iter(columns.items()))
+    header = next(iter(columns))
+    names = table.text(header)
     if len(columns) == 1:  # perhaps without a header
         return _once([*([] if header.lower() in CLASS_COLUMNS else [header]), *names.tolist()], str(path))
     found: dict[str, list[str]] = {}
