@@ -55,8 +55,8 @@ def test_a_fit_by_command_gives_the_same_numbers(folder, tmp_path):
 def test_what_is_refused(folder, tmp_path):
     with pytest.raises(UnseenError, match=r"No file in .* matches"):
         find_shards("*.npy", tmp_path)
-    with pytest.raises(UnseenError, match="is not a shard of features"):
-        find_shards("labels.csv", folder)
+    with pytest.raises(UnseenError, match=r"labels.csv cannot be memory-mapped as an array"):
+        load_dataset(folder, features_glob="labels.csv")
     with pytest.raises(UnseenError, match="There are 30 rows of features but 120 labels"):
         load_dataset(folder, features_glob=str(folder / "part1.npy"))
     with pytest.raises(UnseenError, match="does not take features_glob"):

@@ -62,12 +62,14 @@ def command(
     its card is shown.
     """
     codes = [name for name in ignore or () if re.fullmatch(r"U\d+", name)]
-    if (data.startswith(HUB_PREFIX) or Path(data).is_file()) and _show_model(data, codes, as_json):
-        return
     from unseen.datasets import load_dataset
     from unseen.datasets.inspection import describe, format_description
     from unseen.encoders.folder import list_image_folder
+    from unseen.models.io import is_model
 
+    if data.startswith(HUB_PREFIX) or is_model(data):
+        _show_model(data, codes, as_json)
+        return
     described = options.read_descriptions(prototypes, text_encoder) if prototypes else None
     if are_images(data):
         dataset = list_image_folder(data, prototypes=described, unseen_classes=unseen_classes)
@@ -100,24 +102,21 @@ def _same_width(dataset: ZeroShotDataset) -> list[str]:
     ]
 
 
-def _show_model(path: str, ignore: Sequence[str], as_json: bool) -> bool:
-    """Print the card of a model and its checks; return whether the file is one."""
+def _show_model(path: str, ignore: Sequence[str], as_json: bool) -> None:
+    """Print the card of a model and its checks; or only its sizes, if it has no card."""
     from unseen._core.checks import in_lines, select
-    from unseen.models.io import is_model, load_model
+    from unseen.models.io import load_model
     from unseen.selection.search import GZSLClassifierCV
 
-    if not path.startswith(HUB_PREFIX) and not is_model(path):
-        return False
     model = load_model(path)
-    if isinstance(model, GZSLClassifierCV):
-        card = model.card()
-        card = replace(card, checks=select(card.checks, ignore))
-        lines = [f"- {line}" for line in in_lines(card.checks)]
-        text = "\n".join([str(card), *(["", "Checks (docs/checks.md)", *lines] if lines else [])])
-        click.echo(json.dumps(card.to_json(), indent=2) if as_json else text)
-    else:
+    if not isinstance(model, GZSLClassifierCV):
         n_classes, width = model.coef_.shape
         facts = {"method": type(model).__name__, "features": width, "classes": n_classes}
         text = f"{type(model).__name__}: {width} features to {n_classes} classes, without a card"
         click.echo(json.dumps(facts) if as_json else text)
-    return True
+        return
+    card = model.card()
+    card = replace(card, checks=select(card.checks, ignore))
+    lines = [f"- {line}" for line in in_lines(card.checks)]
+    text = "\n".join([str(card), *(["", "Checks (docs/checks.md)", *lines] if lines else [])])
+    click.echo(json.dumps(card.to_json(), indent=2) if as_json else text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,39 +12,26 @@ from typing import Any
 from unseen._core.prototypes import Descriptions
 from unseen._core.tables import is_table
 from unseen.datasets.dataset import ZeroShotDataset, hold_out
+from unseen.datasets.digits import load_digits
 from unseen.datasets.download import find_downloaded
-from unseen.datasets.own import is_folder, is_npz
-from unseen.datasets.xlsa17 import is_xlsa17
+from unseen.datasets.letters import load_letters
+from unseen.datasets.own import is_folder, is_npz, load_folder, load_npz
+from unseen.datasets.synthetic import load_synthetic
+from unseen.datasets.tables import load_table
+from unseen.datasets.xlsa17 import is_xlsa17, load_xlsa17
 from unseen.errors import UnseenError, did_you_mean
 
 __all__ = ["ZeroShotDataset", "load_dataset"]
 
-_SIZES = ("n_samples", "n_features", "n_classes", "n_attributes", "random_state")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where data comes from: the function that loads it and the options it takes."""
-
-    loader: str  # module:function
-    options: tuple[str, ...] = ()
-
-
-# name -> what loads or generates the data; the first one is the default of the commands
-EMBEDDED = {
-    "letters": Source("unseen.datasets.letters:load_letters"),
-    "digits": Source("unseen.datasets.digits:load_digits"),
-    "synthetic": Source("unseen.datasets.synthetic:load_synthetic", _SIZES),
-}
+Loader = Callable[..., ZeroShotDataset]  # its keyword arguments are the options it takes
+# the first one is the default of the commands
+EMBEDDED: dict[str, Loader] = {"letters": load_letters, "digits": load_digits, "synthetic": load_synthetic}
 # the first format whose test accepts the path reads it
-READERS: tuple[tuple[Callable[[Path], bool], Source], ...] = (
-    (is_npz, Source("unseen.datasets.own:load_npz", ("prototypes", "unseen_classes"))),
-    (
-        is_table,
-        Source("unseen.datasets.tables:load_table", ("label", "prototypes", "ignore", "unseen_classes")),
-    ),
-    (is_xlsa17, Source("unseen.datasets.xlsa17:load_xlsa17", ("features", "split_dir"))),
-    (is_folder, Source("unseen.datasets.own:load_folder", ("prototypes", "unseen_classes", "features_glob"))),
+READERS: tuple[tuple[Callable[[Path], bool], Loader], ...] = (
+    (is_npz, load_npz),
+    (is_table, load_table),
+    (is_xlsa17, load_xlsa17),
+    (is_folder, load_folder),
 )
 
 
@@ -96,24 +83,19 @@ def load_dataset(
     >>> load_dataset("synthetic", n_samples=200, n_features=16, random_state=1).X.shape
     (200, 16)
     """
-    path = Path(name_or_path)
-    embedded = str(name_or_path) in EMBEDDED
-    if not embedded and not path.exists():
-        path = find_downloaded(str(name_or_path)) or path
-    source = EMBEDDED[str(name_or_path)] if embedded else _find_format(path)
+    loader = EMBEDDED.get(str(name_or_path)) or _find_reader(name_or_path)
     given = {"split_dir": split_dir, "prototypes": prototypes, "unseen_classes": unseen_classes}
     given |= {"label": label, "ignore": ignore, "features_glob": features_glob}
     options = {name: value for name, value in given.items() if value is not None} | generator_options
-    chosen = None if "unseen_classes" in source.options else options.pop("unseen_classes", None)
+    taken = signature(loader).parameters
+    chosen = None if "unseen_classes" in taken else options.pop("unseen_classes", None)
     for name in options:
-        if name not in source.options:
-            known = ", ".join(source.options) or "no options"
+        if name not in taken:
+            known = ", ".join(taken) or "no options"
             raise UnseenError(f"{name_or_path} does not take {name}=; it takes {known}.")
-    if "features" in source.options:
+    if "features" in taken:
         options["features"] = features
-    module, _, function = source.loader.partition(":")
-    loader = getattr(importlib.import_module(module), function)
-    data: ZeroShotDataset = loader(**options) if embedded else loader(path, **options)
+    data = loader(**options)
     if chosen is not None:
         data = hold_out(data, chosen)
     if require_features and data.missing:
@@ -121,13 +103,16 @@ def load_dataset(
     return data
 
 
-def _find_format(path: Path) -> Source:
-    for accepts, source in READERS:
+def _find_reader(name_or_path: str | PathLike[str]) -> Loader:
+    """Return what reads the path, or the data set that was downloaded by this name."""
+    path = Path(name_or_path)
+    if not path.exists():
+        path = find_downloaded(str(name_or_path)) or path
+    for accepts, read in READERS:
         if accepts(path):
-            return source
-    known = ", ".join(EMBEDDED)
+            return partial(read, path)
     raise UnseenError(
-        f"{path} is not a data set: expected {known}, the name of a downloaded data set such as CUB, an "
-        f"xlsa17 folder, a .npz file, a table (.csv, .parquet), or a folder with features.npy."
+        f"{path} is not a data set: expected {', '.join(EMBEDDED)}, the name of a downloaded data set such "
+        f"as CUB, an xlsa17 folder, a .npz file, a table (.csv, .parquet), or a folder with features.npy."
         f"{did_you_mean(str(path), EMBEDDED)}"
     )

@@ -28,16 +28,11 @@ def draw_test_seen(
     """
     groups = np.array([np.isin(y[pool], classes) for fold in class_folds for classes in fold])
     kinds, cell = np.unique(groups, axis=1, return_inverse=True)  # (groups, cells), (samples,)
-    cell = cell.ravel()
-    most = [len(index) - len(np.unique(y[index])) for index in _cell_members(pool, cell)]
-    sizes = np.bincount(cell)
-    counts = _cell_counts(kinds.astype(float), sizes, share_of(kinds @ sizes, share), share, np.array(most))
-    drawn = [draw(index, y, size, rng) for index, size in zip(_cell_members(pool, cell), counts)]
-    return np.sort(np.concatenate(drawn))
-
-
-def _cell_members(pool: IndexArray, cell: IndexArray) -> list[IndexArray]:
-    return [pool[cell == number] for number in range(cell.max() + 1)]
+    members = [pool[cell.ravel() == number] for number in range(kinds.shape[1])]
+    most = np.array([len(index) - len(np.unique(y[index])) for index in members])
+    sizes = np.array(list(map(len, members)))
+    counts = _cell_counts(kinds.astype(float), sizes, share_of(kinds @ sizes, share), share, most)
+    return np.sort(np.concatenate([draw(index, y, n, rng) for index, n in zip(members, counts)]))
 
 
 def _cell_counts(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen._core.blocks import BLOCK, BoolArray, FloatArray, IndexArray, row_blocks
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray, row_blocks
 from unseen._core.checks import Check
 from unseen._core.files import file_sha256
 from unseen._core.labels import class_mask, label_positions
@@ -146,27 +146,18 @@ class ZeroShotDataset:
     @cached_property
     def checksum(self) -> str:
         """Sixteen hex digits that change with everything that determines results."""
-        digest = hashlib.sha256()
-        for part in (*self._content(), self.prototypes, self.unseen, *self._split_arrays()):
-            digest.update(np.ascontiguousarray(part).data)
+        digest = hashlib.sha256("".join(self.checksums.values()).encode())
+        content = () if self.files else (*(rows for _, rows in feature_blocks(self.X)), self.y)
+        split = (self.trainval, self.test_seen, self.test_unseen, self.groups)
+        folds = (classes for fold in self.class_folds or () for classes in fold)
+        for part in (*content, self.prototypes, self.unseen, *split, *folds):
+            if part is not None:
+                digest.update(np.ascontiguousarray(part).data)
         digest.update("\0".join(self.class_names).encode())
         if self.feature_names is not None:  # of one table, other columns may be taken
             digest.update("\0".join(self.feature_names).encode())
             digest.update(np.ascontiguousarray(self.y).data)
         return digest.hexdigest()[:16]
-
-    def _content(self) -> Iterable[NDArray[Any]]:
-        """Yield the file checksums, or the samples themselves if there is no file."""
-        for value in self.checksums.values():
-            yield np.frombuffer(value.encode(), dtype=np.uint8)
-        if not self.files:
-            yield from (self.X[block] for block in row_blocks(len(self.X)))
-            yield self.y
-
-    def _split_arrays(self) -> Iterable[NDArray[Any]]:
-        folds = [part for fold in self.class_folds or () for part in fold]
-        optional = (self.trainval, self.test_seen, self.test_unseen, self.groups)
-        return [*(part for part in optional if part is not None), *folds]
 
 
 def hold_out(data: ZeroShotDataset, unseen_classes: Sequence[str]) -> ZeroShotDataset:
@@ -219,16 +210,14 @@ def feature_blocks(X: Any) -> Iterator[tuple[slice, FloatArray]]:
 def check_finite(X: FloatArray | Rows) -> None:
     """Reject NaN and infinity; the message counts them and locates the first."""
     bad, first, start = 0, "", 0
-    parts = X.parts if isinstance(X, Rows) else [X]
-    for array, block in ((part, block) for part in parts for block in row_blocks(len(part), BLOCK)):
-        rows = np.asarray(array[block])
-        finite = np.isfinite(rows)
-        release_pages(array)
-        if not finite.all() and not bad:
-            row, column = np.argwhere(~finite)[0]
-            first = f"the first is {rows[row, column]} at sample {start + row}, feature {column}"
-        bad += int(finite.size - np.count_nonzero(finite))
-        start += len(rows)
+    for part in X.parts if isinstance(X, Rows) else [X]:
+        for _, rows in feature_blocks(part):
+            finite = np.isfinite(rows)
+            if not finite.all() and not bad:
+                row, column = np.argwhere(~finite)[0]
+                first = f"the first is {rows[row, column]} at sample {start + row}, feature {column}"
+            bad += int(finite.size - np.count_nonzero(finite))
+            start += len(rows)
     if bad:
         raise UnseenError(
             f"The features hold {bad} value(s) that are NaN or infinite; {first}. "
@@ -303,38 +292,29 @@ def _check_labels(data: ZeroShotDataset) -> None:
 
 
 def _check_split(data: ZeroShotDataset) -> None:
-    parts = {"trainval": False, "test_seen": False, "test_unseen": True}
     owner = np.full(data.n_samples, "", dtype="U11")
-    for part, of_unseen in parts.items():
+    for part, of_unseen in {"trainval": False, "test_seen": False, "test_unseen": True}.items():
         index = getattr(data, part)
-        if index is None:
+        if index is None or not len(index):
             continue
-        _check_part(data, part, index, of_unseen)
-        taken = index[owner[index] != ""]
-        if len(taken):
+        if not 0 <= index.min() <= index.max() < data.n_samples:
+            wrong = index[(index < 0) | (index >= data.n_samples)][0]
+            raise UnseenError(f"{part} names sample {wrong}, but there are {data.n_samples} samples.")
+        values, counts = np.unique(index, return_counts=True)
+        again = values[(counts > 1) | (owner[values] != "")]
+        if len(again):
+            before = owner[again[0]] or part
             raise UnseenError(
-                f"Sample {taken[0]} is in both {owner[taken[0]]} and {part}. A sample belongs to one part."
+                f"Sample {again[0]} is in {before} and again in {part}. A sample belongs to one part."
             )
         owner[index] = part
-
-
-def _check_part(data: ZeroShotDataset, part: str, index: IndexArray, of_unseen: bool) -> None:
-    if len(index) and not 0 <= index.min() <= index.max() < data.n_samples:
-        wrong = index[(index < 0) | (index >= data.n_samples)][0]
-        raise UnseenError(f"{part} names sample {wrong}, but there are {data.n_samples} samples.")
-    if len(np.unique(index)) < len(index):
-        values, counts = np.unique(index, return_counts=True)
-        raise UnseenError(f"{part} names sample {values[counts > 1][0]} twice.")
-    if data.y is None:
-        return
-    misplaced = index[data.unseen[data.y[index]] != of_unseen]
-    if len(misplaced):
-        name = data.class_names[data.y[misplaced[0]]]
-        kind = "seen" if of_unseen else "unseen"
-        raise UnseenError(
-            f"{part} holds sample {misplaced[0]} of class {name!r}, which is {kind}. "
-            "Unseen classes may appear in test_unseen only, seen classes everywhere else."
-        )
+        misplaced = index[:0] if data.y is None else index[data.unseen[data.y[index]] != of_unseen]
+        if len(misplaced):
+            name, kind = data.class_names[data.y[misplaced[0]]], "seen" if of_unseen else "unseen"
+            raise UnseenError(
+                f"{part} holds sample {misplaced[0]} of class {name!r}, which is {kind}. "
+                "Unseen classes may appear in test_unseen only, seen classes everywhere else."
+            )
 
 
 def _check_class_folds(data: ZeroShotDataset) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from unseen._core.blocks import IndexArray
 from unseen._core.labels import class_mask
 from unseen.datasets.dataset import ZeroShotDataset
 
@@ -29,6 +28,7 @@ def load_digits() -> ZeroShotDataset:
     segments = [[float(letter in lit) for letter in BARS] for lit in DISPLAY.values()]
     y = y.astype(np.intp)
     unseen = class_mask(UNSEEN_DIGITS, len(DISPLAY))
+    seen = np.flatnonzero(~unseen)
     return ZeroShotDataset(
         name="digits",
         X=X,
@@ -38,10 +38,5 @@ def load_digits() -> ZeroShotDataset:
         unseen=unseen,
         attribute_names=tuple(BARS.values()),
         test_unseen=np.flatnonzero(unseen[y]),
-        class_folds=_balanced_folds(np.flatnonzero(~unseen)),
+        class_folds=tuple((np.delete(seen, line), seen[sorted(line)]) for line in LINES),
     )
-
-
-def _balanced_folds(seen: IndexArray) -> tuple[tuple[IndexArray, IndexArray], ...]:
-    """Return (train classes, validation classes) for each line."""
-    return tuple((np.delete(seen, line), seen[sorted(line)]) for line in LINES)

@@ -21,24 +21,22 @@ def read_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return those of the named variables that the file has, as MATLAB shows them; text as arrays of str."""
     read = _read_hdf5 if _is_hdf5(path) else read_mat5
     try:
-        return {name: _unwrapped(value) for name, value in read(path, names).items()}
+        found = read(path, names)
     except (MemoryError, UnseenError):
         raise
     except Exception as error:  # h5py raises a different one for every kind of damage
-        raise _unreadable(path, error) from error
+        raise UnseenError(
+            f"{path} cannot be read as a MATLAB file: {one_line(error)}. Expected version 5 or 7.3; it may "
+            "be truncated or another kind of file, so delete it and download it again."
+        ) from error
+    texts = {name: np.char.strip(value.ravel()) for name, value in found.items() if value.dtype.kind == "U"}
+    return found | texts
 
 
 def _is_hdf5(path: Path) -> bool:
     with open(path, "rb") as file:
         head = file.read(HDF5_OFFSET + len(HDF5_SIGNATURE))
     return head.startswith(HDF5_SIGNATURE) or head[HDF5_OFFSET:] == HDF5_SIGNATURE
-
-
-def _unreadable(path: Path, error: Exception) -> UnseenError:
-    return UnseenError(
-        f"{path} cannot be read as a MATLAB file: {one_line(error)}. Expected version 5 or 7.3; it may be "
-        "truncated or another kind of file, so delete it and download it again."
-    )
 
 
 def _read_hdf5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -70,8 +68,3 @@ def _content(item: Any) -> NDArray[Any]:
     check_fits(item.nbytes, item.name)
     content: NDArray[Any] = item[()]
     return content
-
-
-def _unwrapped(value: NDArray[Any]) -> NDArray[Any]:
-    """Return text as a flat array of str, numbers unchanged."""
-    return np.char.strip(value.ravel()) if value.dtype.kind == "U" else value

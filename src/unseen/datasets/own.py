@@ -32,8 +32,7 @@ from unseen.datasets.prototypes import read_prototypes
 from unseen.errors import UnseenError, did_you_mean
 
 ESSENTIAL = ("X", "y", "prototypes")
-NAMES = ("class_names", "attribute_names", "files")
-OPTIONAL = (*NAMES, "unseen_classes", "test_seen", "test_unseen", "groups")
+OPTIONAL = ("class_names", "attribute_names", "files", "unseen_classes", "test_seen", "test_unseen", "groups")
 FOLDER_FILES = ("features.npy", "labels.csv", "prototypes.csv", "splits.csv")
 # a word in splits.csv -> the field of the data set
 SPLIT_WORDS = {"train": "trainval", "test_seen": "test_seen", "test_unseen": "test_unseen"}
@@ -124,9 +123,6 @@ def find_shards(pattern: str, folder: Path) -> list[Path]:
         raise UnseenError(
             f"No file in {folder} matches {pattern!r}. Quote the pattern, such as 'shards/*.npy'."
         )
-    for path in found:
-        if path.suffix != ".npy":
-            raise UnseenError(f"{path} is not a shard of features: expected .npy files.")
     words = {path: re.split(r"(\d+)", str(path)) for path in found}
     return sorted(found, key=lambda path: [int(w) if w.isdecimal() else w for w in words[path]])
 

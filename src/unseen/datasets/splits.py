@@ -237,16 +237,15 @@ def seen_samples(dataset: ZeroShotDataset) -> IndexArray:
         raise UnseenError(dataset.missing[0])
     if dataset.trainval is None:
         return np.flatnonzero(dataset.seen[dataset.y])
-    return np.union1d(dataset.trainval, _indices(dataset.test_seen))
+    if dataset.test_seen is None:
+        return np.unique(dataset.trainval)
+    return np.union1d(dataset.trainval, dataset.test_seen)
 
 
 def training_samples(dataset: ZeroShotDataset) -> IndexArray:
     """Return the samples of the seen classes that are in no test set of the data set."""
-    return np.setdiff1d(seen_samples(dataset), _indices(dataset.test_seen))
-
-
-def _indices(part: IndexArray | None) -> IndexArray:
-    return np.empty(0, dtype=np.intp) if part is None else part
+    pool = seen_samples(dataset)
+    return pool if dataset.test_seen is None else np.setdiff1d(pool, dataset.test_seen)
 
 
 def _unseen_samples(dataset: ZeroShotDataset) -> IndexArray:
