@@ -98,7 +98,7 @@ def test_no_token_is_printed_or_stored(hub, run, model_file, tmp_path):
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        ("no token", "You have no write access to .* Log in with `hf auth login`"),
+        ("no token", "You have no access to .* log in with `hf auth login`"),
         ("no branch", "org/digits has no revision 'nowhere'"),
         ("no prefix", "expected hf:owner/name"),
         ("no model", "is not a model file of unseen"),

@@ -50,16 +50,26 @@ def fetch_files(reference: str, choose: Choose, *, cached: Sequence[str]) -> tup
     """
     repo, revision = parse_reference(reference)
     hub = import_hub()
-    if hub.constants.HF_HUB_OFFLINE:
-        return _from_cache(hub, reference, choose, cached)
-    answered = hub.errors.HfHubHTTPError
-    with hub_errors(hub, repo, revision):
+    why = "HF_HUB_OFFLINE is set"
+    if not hub.constants.HF_HUB_OFFLINE:
         try:
-            return _download(hub, reference, choose)
-        except (OSError, answered.__bases__[0]) as error:  # the base of all errors of the HTTP library
-            if isinstance(error, answered) or getattr(error, "errno", None) is not None:
-                raise  # the hub answered, or the disk is full
-            return _from_cache(hub, reference, choose, cached, error)
+            with hub_errors(hub, repo, revision):
+                return _download(hub, reference, choose)
+        except (OSError, http_error(hub)) as error:
+            if getattr(error, "errno", None) is not None:
+                raise  # the disk is full
+            why = f"{hub.constants.ENDPOINT} cannot be reached"
+    try:  # an earlier download; an incomplete one is an error
+        folder = hub.snapshot_download(
+            repo, revision=revision, allow_patterns=[*cached], local_files_only=True
+        )
+    except hub.errors.LocalEntryNotFoundError as error:
+        raise UnseenError(
+            f"{reference} is not in the cache and {why}. Run it once with network access, or download the "
+            "repository elsewhere and give its path."
+        ) from error
+    files = [file.relative_to(folder).as_posix() for file in Path(folder).rglob("*") if file.is_file()]
+    return Path(folder), choose(files)
 
 
 def _download(hub: ModuleType, reference: str, choose: Choose) -> tuple[Path, list[str]]:
@@ -72,25 +82,6 @@ def _download(hub: ModuleType, reference: str, choose: Choose) -> tuple[Path, li
     for name in needed:
         _verify(folder / name, listed[name], reference)
     return folder, needed
-
-
-def _from_cache(
-    hub: ModuleType, reference: str, choose: Choose, cached: Sequence[str], reason: Exception | None = None
-) -> tuple[Path, list[str]]:
-    """Return the files of an earlier download; without one, say how to get them."""
-    repo, revision = parse_reference(reference)
-    try:  # an incomplete snapshot is an error
-        folder = Path(
-            hub.snapshot_download(repo, revision=revision, allow_patterns=[*cached], local_files_only=True)
-        )
-    except hub.errors.LocalEntryNotFoundError:
-        why = "HF_HUB_OFFLINE is set" if reason is None else f"{endpoint_of(hub)} cannot be reached"
-        raise UnseenError(
-            f"{reference} is not in the cache and {why}. Run it once with network access, or download the "
-            "repository elsewhere and give its path."
-        ) from reason
-    files = [file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()]
-    return folder, choose(files)
 
 
 def _verify(path: Path, listed: RepoSibling, reference: str) -> None:
@@ -119,28 +110,28 @@ def import_hub() -> ModuleType:
     return hub
 
 
-def endpoint_of(hub: ModuleType) -> str:
-    """Return the address of the hub."""
-    return str(hub.constants.ENDPOINT)
+def http_error(hub: ModuleType) -> type[Exception]:
+    """Return the base of all errors of the HTTP library that the hub's package uses."""
+    base: type[Exception] = hub.errors.HfHubHTTPError.__bases__[0]
+    return base
 
 
 @contextmanager
 def hub_errors(hub: ModuleType, repo: str, revision: str | None) -> Iterator[None]:
-    """Turn an error of the hub into one line with what to do."""
-    errors, page = hub.errors, f"{endpoint_of(hub)}/{repo}"
+    """Turn an error that the hub returns into one line with what to do."""
+    endpoint, errors = hub.constants.ENDPOINT, hub.errors
+    page, login = f"{endpoint}/{repo}", "log in with `hf auth login` or set HF_TOKEN"
     try:
         yield
-    except errors.GatedRepoError as error:
-        raise UnseenError(
-            f"{repo} is gated: accept its conditions at {page}, then log in with `hf auth login` or set "
-            "HF_TOKEN."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise UnseenError(f"{repo} has no revision {revision!r}. See {page}/commits/main.") from error
-    except errors.RepositoryNotFoundError as error:
-        raise UnseenError(
-            f"There is no model {repo!r} at {endpoint_of(hub)}, or it is private. Check the name; for a "
-            "private model log in with `hf auth login` or set HF_TOKEN."
-        ) from error
     except errors.HfHubHTTPError as error:
-        raise UnseenError(f"{page} returned an error: {one_line(error)}") from error
+        if isinstance(error, errors.GatedRepoError):
+            text = f"{repo} is gated: accept its conditions at {page}, then {login}."
+        elif isinstance(error, errors.RevisionNotFoundError):
+            text = f"{repo} has no revision {revision!r}. See {page}/commits/main."
+        elif isinstance(error, errors.RepositoryNotFoundError):
+            text = f"There is no model {repo!r} at {endpoint}, or it is private. Check the name, or {login}."
+        elif error.response.status_code in (401, 403):
+            text = f"You have no access to {page}. Check its owner, or {login}."
+        else:
+            text = f"{page} returned an error: {one_line(error)}"
+        raise UnseenError(text) from error

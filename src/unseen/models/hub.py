@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-from unseen._core.hub import HUB_PREFIX, endpoint_of, fetch_files, hub_errors, import_hub, parse_reference
+from unseen._core.hub import HUB_PREFIX, fetch_files, http_error, hub_errors, import_hub, parse_reference
 from unseen.card import Card
 from unseen.errors import UnseenError, one_line
 from unseen.models.io import Model, load_model
@@ -17,7 +14,6 @@ from unseen.selection.search import GZSLClassifierCV
 
 FILE_NAME = "model.safetensors"  # of the model in its repository
 TAGS = ["zero-shot-learning", "generalized-zero-shot-learning"]
-METRICS = {"unseen": "Expected accuracy, unseen classes", "seen": "Expected accuracy, seen classes"}
 
 
 def fetch_model(reference: str) -> Path:
@@ -56,114 +52,72 @@ def push_model(
     repo, revision = parse_reference(reference)
     if str(path).startswith(HUB_PREFIX):
         raise UnseenError(f"{path} is on the hub already. Name a model file.")
-    page = model_page(load_model(path), repo, license)  # also checks the file
+    card = model_page(load_model(path), repo, license)  # also checks the file
     hub = import_hub()
     if hub.constants.HF_HUB_OFFLINE:
         raise UnseenError(f"Cannot upload to {reference}: HF_HUB_OFFLINE is set. Unset it and try again.")
-    api = hub.HfApi()
-    with _upload_errors(hub, repo, revision):
-        api.create_repo(repo, private=private, exist_ok=True)
-        commit = api.create_commit(
-            repo,
-            operations=[
-                hub.CommitOperationAdd(FILE_NAME, str(path)),
-                hub.CommitOperationAdd("README.md", page.encode()),
-            ],
-            commit_message="Upload a model of unseen",
-            revision=revision,
-        )
-    return str(commit.commit_url)
-
-
-@contextmanager
-def _upload_errors(hub: ModuleType, repo: str, revision: str | None) -> Iterator[None]:
-    """Turn what can go wrong with an upload into one line with what to do."""
-    answered, page = hub.errors.HfHubHTTPError, f"{endpoint_of(hub)}/{repo}"
+    page = f"{hub.constants.ENDPOINT}/{repo}"
+    operations = [
+        hub.CommitOperationAdd(FILE_NAME, str(path)),
+        hub.CommitOperationAdd("README.md", card.encode()),
+    ]
+    api, message = hub.HfApi(), "Upload a model of unseen"
     try:
-        with hub_errors(hub, repo, revision), _login_error(answered, page):
-            yield
+        with hub_errors(hub, repo, revision):
+            api.create_repo(repo, private=private, exist_ok=True)
+            commit = api.create_commit(repo, operations, commit_message=message, revision=revision)
     except UnseenError:
         raise
-    except ValueError as error:  # the hub does not accept the metadata
-        raise UnseenError(f"{page} does not accept the card: {one_line(error)}") from error
-    # an upload to the storage ends in a RuntimeError; the base of the other is that of all HTTP errors
-    except (OSError, RuntimeError, answered.__bases__[0]) as error:
+    # the hub does not accept the card, or the connection broke
+    except (OSError, RuntimeError, ValueError, http_error(hub)) as error:
         reason = one_line(error.__cause__ if isinstance(error.__cause__, Exception) else error).rstrip(".")
         raise UnseenError(
             f"The upload to {page} failed: {reason}. Nothing was committed; try again."
         ) from error
-
-
-@contextmanager
-def _login_error(answered: type[Exception], page: str) -> Iterator[None]:
-    try:
-        yield
-    except answered as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if status not in (401, 403):
-            raise
-        raise UnseenError(
-            f"You have no write access to {page}. Log in with `hf auth login`, or set HF_TOKEN to a token "
-            "that has it."
-        ) from error
-
-
-# ---- the page of a model ---------------------------------------------------------------------------------
+    return str(commit.commit_url)
 
 
 def model_page(model: Model, repo: str, license: str) -> str:
-    """Return the README of a model: metadata that the hub understands, how to use it, and its card."""
+    """Return the README.md of a model's repository: metadata for the hub, how to load it, and the card."""
     card = model.card() if isinstance(model, GZSLClassifierCV) else None
-    name = repo.partition("/")[2]
     n_classes, n_features = model.coef_.shape
     facts = str(card) if card else f"{type(model).__name__}: {n_features} features to {n_classes} classes"
-    usage = [
-        "from unseen import load_model",
-        "",
+    lines = [
+        f"---\n{_metadata(card, repo, license)}\n---",
+        f"# {repo.partition('/')[2]}\n",
+        f"A zero-shot classifier of {n_features} features into {n_classes} classes, one linear layer.\n",
+        "```python",
+        "from unseen import load_model\n",
         f'model = load_model("{HUB_PREFIX}{repo}")',
         f"model.predict(X)  # X: (samples, {n_features})",
+        "```\n",
+        # indented, so that no name in the card is read as markup
+        *(f"    {line}" for line in facts.splitlines()),
     ]
-    return "\n".join(
-        [
-            f"---\n{_metadata(card, name, license)}\n---",
-            f"# {name}\n",
-            f"A zero-shot classifier of {n_features} features into {n_classes} classes, one linear layer.\n",
-            *("```python", *usage, "```", ""),
-            # indented, so that no name in the card is read as markup
-            *(f"    {line}" for line in facts.splitlines()),
-            "",
-        ]
-    )
+    return "\n".join(lines) + "\n"
 
 
-def _metadata(card: Card | None, name: str, license: str) -> str:
-    """Return the metadata of a model in the form of the hub."""
+def _metadata(card: Card | None, repo: str, license: str) -> str:
+    """Return the metadata of a model in the form of the hub, with expected accuracies between 0 and 1."""
     hub = import_hub()
-    task = "zero-shot-image-classification" if card and card.encoder else "tabular-classification"
-    results = [] if card is None else _results(hub, card, task)
-    data = hub.ModelCardData(
-        license=license,
-        library_name="unseen",
-        pipeline_tag=task,
-        tags=[*TAGS, *([card.method] if card else [])],
-        metrics=["accuracy"] if results else None,
-        model_name=name if results else None,
-        eval_results=results or None,
-    )
+    data = hub.ModelCardData(license=license, library_name="unseen", tags=[*TAGS])
+    data.pipeline_tag = "tabular-classification"
+    if card is not None:
+        data.tags.append(card.method)
+        if card.encoder:
+            data.pipeline_tag = "zero-shot-image-classification"
+        trained_on = card.data or "unknown"
+        data.metrics, data.model_name = ["accuracy"], repo.partition("/")[2]
+        data.eval_results = [
+            hub.EvalResult(
+                task_type=data.pipeline_tag,
+                dataset_type=trained_on,
+                dataset_name=f"{trained_on}, held-out samples",
+                dataset_args={} if card.checksum is None else {"checksum": card.checksum},
+                metric_type="accuracy",
+                metric_name=f"Expected accuracy, {kind} classes",
+                metric_value=round(getattr(card.expected, kind)[0] / 100, 4),
+            )
+            for kind in ("unseen", "seen")
+        ]
     return str(data.to_yaml())
-
-
-def _results(hub: ModuleType, card: Card, task: str) -> list[Any]:
-    """Return the expected accuracies as the hub stores results, between 0 and 1."""
-    return [
-        hub.EvalResult(
-            task_type=task,
-            dataset_type=card.data or "unknown",
-            dataset_name=f"{card.data or 'unknown'}, held-out samples",
-            dataset_args={} if card.checksum is None else {"checksum": card.checksum},
-            metric_type="accuracy",
-            metric_name=words,
-            metric_value=round(getattr(card.expected, kind)[0] / 100, 4),
-        )
-        for kind, words in METRICS.items()
-    ]
