@@ -95,23 +95,28 @@ def test_predictions_that_are_always_right_are_no_surer_than_their_number_shows(
     assert_allclose(sure, np.clip(1 - 1 / (2 * n), 0.5 + 1e-5, 1), atol=1e-5)  # of two classes, .5 at least
 
 
+def ratio(rehearsed):
+    """Return the temperature of all samples relative to that of the seen classes, fitted in each part."""
+    return temperature_ratio(rehearsed, [fit_temperature([kept.of_kind(True)]) for kept in rehearsed])
+
+
 def test_the_ratio_has_no_units():
     kinds = [drawn(0.5, seed=1), drawn(0.4, seed=2)]
-    once = temperature_ratio(kinds)
+    once = ratio(kinds)
     scaled = [Kept(10**k * kept.scores, kept.y, kept.seen) for k, kept in enumerate(kinds, 3)]
-    assert temperature_ratio(scaled) == pytest.approx(once, rel=1e-4)
+    assert ratio(scaled) == pytest.approx(once, rel=1e-4)
     assert once == pytest.approx(1, abs=0.1)  # both kinds were drawn at one temperature
 
 
 def test_harder_held_out_classes_raise_the_ratio():
     easy = drawn(0.5)
     wrong = np.where(easy.of_seen, easy.y, (easy.y + 1) % 6)  # samples of unseen classes are often wrong
-    assert temperature_ratio([Kept(easy.scores, wrong, easy.seen)]) > 1.2
+    assert ratio([Kept(easy.scores, wrong, easy.seen)]) > 1.2
 
 
 def test_a_rehearsal_without_samples_of_seen_classes_does_not_count():
     both, alone = drawn(0.5), drawn(0.1, seed=3).of_kind(False)
-    assert temperature_ratio([both, alone]) == temperature_ratio([both])
+    assert ratio([both, alone]) == ratio([both])
 
 
 def test_equal_scores_and_excluded_classes_do_no_harm():

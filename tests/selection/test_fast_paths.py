@@ -31,7 +31,9 @@ class FastPath:
     off: Any
 
 
-ALL_BUT_FEW = FastPath(_closed_form, "gram_by_difference", _closed_form.gram_by_difference, lambda _: None)
+ALL_BUT_FEW = FastPath(
+    _closed_form, "moments_by_difference", _closed_form.moments_by_difference, lambda _: None
+)
 FACTORIZATION = FastPath(_factor, "FEW", 10**9, 0)  # Cholesky, or an eigendecomposition
 THIN = FastPath(_closed_form, "is_thin", _closed_form.is_thin, lambda _: False)
 SHARED = FastPath(Workspace, "once", Workspace.once, lambda self, key, compute: compute())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from unseen._core.blocks import IndexArray
 from unseen._core.rows import Rows
 
 T = TypeVar("T")
@@ -17,6 +18,7 @@ class Remainder:
 
     moments: Mapping[str | None, Any]  # Moments of all samples, by normalize
     left_out: Rows  # fewer than the training samples
+    y: IndexArray  # (left out,), their classes, as rows of the moments
 
 
 class Workspace:
@@ -30,7 +32,7 @@ class Workspace:
     Parameters
     ----------
     remainder : Remainder, optional
-        If these are all of other samples but a few: X'X is then that of all minus that of the few.
+        If these are all of other samples but a few: their sums are those of all minus those of the few.
 
     Examples
     --------

@@ -283,18 +283,15 @@ def feature_gram(training: Training, moments: Moments) -> Gram:
 
 def sum_up(training: Training, *, gram: bool) -> Moments:
     """Return the moments of training samples, one row per prototype."""
-    known = gram_by_difference(training) if gram else None
-    moments = Moments.from_blocks(
-        training.blocks(),
-        len(training.S),
-        gram=gram and known is None,
-        weights=training.weight_blocks(),
-    )
-    return moments if known is None else replace(moments, gram=known)
+    known = moments_by_difference(training) if gram else None
+    if known is not None:
+        return known
+    blocks, weights = training.blocks(), training.weight_blocks()
+    return Moments.from_blocks(blocks, len(training.S), gram=gram, weights=weights)
 
 
-def gram_by_difference(training: Training) -> FloatArray | None:
-    """Return X'X as that of all samples minus that of those left out, if this is known and exact enough.
+def moments_by_difference(training: Training) -> Moments | None:
+    """Return the moments of all samples minus those of the ones left out, if known and exact enough.
 
     It is for samples of unit length: none of them is so large that rounding it hides all others.
     """
@@ -304,6 +301,6 @@ def gram_by_difference(training: Training) -> FloatArray | None:
     whole = remainder.moments.get(training.normalize)
     if whole is None or whole.gram is None:
         return None
-    rest = replace(training, X=remainder.left_out, y=np.zeros(len(remainder.left_out), dtype=np.intp))
-    found: FloatArray = whole.gram - Moments.from_blocks(rest.blocks(), 1).gram
-    return found
+    left_out = replace(training, X=remainder.left_out, y=remainder.y)
+    found: Moments = whole - Moments.from_blocks(left_out.blocks(), len(whole.count))
+    return found.for_classes(np.flatnonzero(found.count))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -85,9 +85,9 @@ class KernelRidge:
         median = None if kernel == "linear" else median_distance(L)
         K = Spectrum.of_gram(kernel_matrix(L, L, kernel, bandwidth, median))
         C = K.vectors / np.sqrt(K.values)  # (landmarks, rank)
-        if len(L) == len(S):  # Phi = U diag(sqrt(w)) for K = U diag(w) U'
-            targets = (K.vectors * np.sqrt(K.values)).T @ M
-            return cls(S, L, kernel, bandwidth, median, C, K.values, targets)
+        if len(L) == len(S):
+            found = cls(S, L, kernel, bandwidth, median, C, K.values, M)
+            return replace(found, targets=found.project(M))
         gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
         for block in row_blocks(len(S)):
             Phi = kernel_matrix(S[block], L, kernel, bandwidth, median) @ C  # (block, rank)
@@ -95,6 +95,11 @@ class KernelRidge:
             targets += Phi.T @ M[block]
         eig = Spectrum.of_gram(gram)  # rotated, Phi'Phi is diagonal
         return cls(S, L, kernel, bandwidth, median, C @ eig.vectors, eig.values, eig.vectors.T @ targets)
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        """Return ``Phi' rows`` for a row per prototype, all of which are landmarks."""
+        # K = U diag(w) U', Phi = U diag(sqrt(w)), C = U diag(1 / sqrt(w))
+        return np.asarray((self.C * self.values).T @ rows)
 
     def weights(self, alpha: float, targets: FloatArray | None = None) -> FloatArray:
         """Return A with ``mu(s) = k(s, L) A``, (landmarks, columns); A P for the targets ``Phi' M P``."""

@@ -139,6 +139,10 @@ class Moments:
         gram = None if self.gram is None or other.gram is None else self.gram + other.gram
         return type(self)(self.count + other.count, self.total + other.total, gram)
 
+    def __sub__(self, other: Self) -> Self:
+        gram = None if self.gram is None or other.gram is None else self.gram - other.gram
+        return type(self)(self.count - other.count, self.total - other.total, gram)
+
     @property
     def n(self) -> float:
         """The number of samples."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.scaling import weigh_rows
@@ -29,7 +30,7 @@ from unseen.methods._kernels import (
     kernel_matrix,
     median_distance,
 )
-from unseen.methods._moments import Moments
+from unseen.methods._moments import Moments, mirror
 
 KERNELS = ("rbf", "linear")
 T = TypeVar("T")
@@ -352,7 +353,10 @@ class Path:
         return self._once(self._precision, rho).apply(self.M)
 
     def _ridge_rows(self, rho: float, *kernel: Any) -> FloatArray:
-        return self._once(self._precision, rho).apply(self._once(self._ridge, *kernel).targets)
+        ridge = self._once(self._ridge, *kernel)
+        if self.R is self.M and len(ridge.landmarks) == len(self.S):
+            return ridge.project(self._once(self._mean_rows, rho))  # (Phi' M) P = Phi' (M P)
+        return self._once(self._precision, rho).apply(ridge.targets)
 
 
 class AnchoredPath(Path):
@@ -388,11 +392,10 @@ class AnchoredPath(Path):
 def within_gram(training: Training, moments: Moments) -> Gram:
     """Return Sigma_w, the covariance of the samples around their class means."""
     if moments.gram is not None:
-        # Sigma_w = (X'X - sum_c n_c m_c m_c') / N
+        # Sigma_w = (X'X - sum_c n_c m_c m_c') / N, of which BLAS computes one triangle
         scaled = moments.total / np.sqrt(moments.count)[:, None]  # (seen classes, features)
-        between = scaled.T @ scaled
-        within = np.subtract(moments.gram, between, out=between)
-        return Gram(np.divide(within, moments.n, out=within))
+        upper = dsyrk(-1 / moments.n, scaled.T, beta=1 / moments.n, c=moments.gram.T)
+        return Gram(mirror(upper).T)  # the same, in the order of rows
     # Sigma_w = R'R / N with the rows R of the samples around their class means
     means = moments.total / moments.count[:, None]
     rows = weigh_rows(training.rows(slice(None)) - means[training.y], training.weight)

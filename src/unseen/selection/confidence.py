@@ -56,16 +56,14 @@ def probabilities(scores: FloatArray, temperature: float) -> FloatArray:
 # ---- temperature -------------------------------------------------------------------------------------
 
 
-def temperature_ratio(rehearsed: Sequence[Kept]) -> float:
+def temperature_ratio(rehearsed: Sequence[Kept], units: Sequence[float]) -> float:
     """Return the temperature of all samples relative to that of the seen classes alone.
 
-    ``rehearsed`` holds calibrated scores, rehearsal by rehearsal. A rehearsal without samples of seen classes
-    has no units, and does not count.
+    ``rehearsed`` holds calibrated scores, rehearsal by rehearsal, ``units`` the temperature of the seen
+    classes in each. A rehearsal without samples of seen classes has no units, and does not count.
     """
-    with_units = [kept for kept in rehearsed if kept.of_seen.any()]
-    # each rehearsal in its own units: the temperature of its seen classes is 1
-    units = [fit_temperature([kept.of_kind(True)]) for kept in with_units]
-    return fit_temperature([Kept(k.scores / unit, k.y, k.seen) for k, unit in zip(with_units, units)])
+    pairs = [(kept, unit) for kept, unit in zip(rehearsed, units) if kept.of_seen.any()]
+    return fit_temperature([Kept(kept.scores / unit, kept.y, kept.seen) for kept, unit in pairs])
 
 
 def fit_temperature(held_out: Sequence[Kept]) -> float:

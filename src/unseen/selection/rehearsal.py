@@ -66,6 +66,7 @@ class TrainingSet:
     weight: FloatArray | None = None  # (samples,)
     workspace: Workspace | None = None  # of these samples, if several methods are fitted on them
     moments: Mapping[str | None, Any] = field(default_factory=dict)  # by normalize, as far as known
+    index: IndexArray | None = None  # (samples,), rows of the moments
 
     def take(self, index: IndexArray) -> Self:
         """Return some of the samples."""
@@ -80,10 +81,10 @@ class TrainingSet:
     def _workspace_of(self, index: IndexArray) -> Workspace | None:
         if self.workspace is not None:
             return self.workspace.part(index.tobytes())
-        if not self.moments or 2 * len(index) <= len(self.y) or not isinstance(self.X, np.ndarray):
+        if self.index is None or 2 * len(index) <= len(self.y) or not isinstance(self.X, np.ndarray):
             return None
         others = np.setdiff1d(np.arange(len(self.y)), index)
-        return Workspace(Remainder(self.moments, Rows([self.X], others)))
+        return Workspace(Remainder(self.moments, Rows([self.X], others), self.index[others]))
 
     def alone(self) -> Self:
         """Return the same samples without what other methods have computed or could use."""
@@ -91,8 +92,12 @@ class TrainingSet:
 
     def summed_by(self, models: Sequence[Any]) -> Self:
         """Return the same samples with the sums of these models of all: most parts need fewer new ones."""
-        known = {model.normalize: model.moments_ for model in models if hasattr(model, "moments_")}
-        return replace(self, workspace=None, moments=known)
+        summed = [model for model in models if hasattr(model, "moments_")]
+        if not summed:
+            return replace(self, workspace=None)
+        known = {model.normalize: model.moments_ for model in summed}
+        index = label_positions(self.y, summed[0].classes_[summed[0].seen_])
+        return replace(self, workspace=None, moments=known, index=index)
 
 
 def as_samples(

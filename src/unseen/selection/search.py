@@ -331,9 +331,10 @@ class GZSLClassifierCV(
         held_out, rehearsed = self.held_out_, self._rehearsed()
         crossed = self._cross_fitted()
         if crossed:
-            held_out.ratio = temperature_ratio(rehearsed)
+            units = [fit_temperature([kept.of_kind(True)]) for kept in rehearsed]
+            held_out.ratio = temperature_ratio(rehearsed, units)
             self.temperature_ = held_out.ratio * fit_temperature(crossed)
-            temperatures = [held_out.ratio * fit_temperature([kept.of_kind(True)]) for kept in rehearsed]
+            temperatures = [held_out.ratio * unit for unit in units]
         else:
             self.temperature_ = fit_temperature(rehearsed)
             temperatures = [self.temperature_] * len(rehearsed)
