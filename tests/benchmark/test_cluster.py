@@ -19,7 +19,7 @@ from problems import LEARNED, small_experiment
 from unseen import UnseenError
 from unseen.benchmark.cluster import dask_cluster
 from unseen.benchmark.experiment import Experiment
-from unseen.benchmark.runner import attempt, plan, run_bench
+from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import FILE_NAME, Store
 
 pytest.importorskip("distributed")
@@ -319,8 +319,7 @@ def test_other_versions_are_refused(shared_cluster, monkeypatch):
 
 @slow
 def test_a_worker_that_joins_later_with_another_version_is_refused(shared_cluster, monkeypatch, small_tasks):
-    call = (small_tasks[0].run, small_tasks[0].experiment, 1)
-    with dask_cluster(shared_cluster.address) as cluster:
+    with dask_cluster(shared_cluster.address, 60) as cluster:
         monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
         with pytest.raises(UnseenError, match="This is unseen 999, but workers"):
-            next(cluster.results(attempt, [call]))
+            next(cluster.outcomes(small_tasks, 1))

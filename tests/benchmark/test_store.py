@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from unseen.benchmark.store import FILE_NAME, Run, Store, fingerprint, this_command
+from unseen.benchmark.store import FILE_NAME, Failure, Run, Store, fingerprint, this_command
 from unseen.errors import UnseenError
 
 pytestmark = pytest.mark.xdist_group("processes")
@@ -67,12 +67,12 @@ def test_the_first_result_stays(store):
 
 
 def test_a_failure_is_kept_until_the_run_succeeds(store):
-    store.add_failure(RUN, "ValueError: no", "Traceback ...")
-    store.add_failure(RUN, "ValueError: still no", "Traceback ...")
+    store.add_failure(Failure(RUN, "ValueError: no", "Traceback ..."))
+    store.add_failure(Failure(RUN, "ValueError: still no", "Traceback ..."))
     assert [(f.run, f.error) for f in store.failures()] == [(RUN, "ValueError: still no")]
     assert not store.has("key")
     store.add_result(RUN, {})
-    store.add_failure(RUN, "too late", "")
+    store.add_failure(Failure(RUN, "too late", ""))
     assert store.failures() == []
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from fake_runs import description, result
 from unseen.benchmark.intervals import resample_classes
-from unseen.benchmark.store import Run, Store
+from unseen.benchmark.store import Failure, Run, Store
 from unseen.benchmark.summary import summarize
 from unseen.errors import UnseenError
 from unseen.methods import METHODS
@@ -65,7 +65,7 @@ def page(tmp_path):
     fill(tmp_path, runs, **names)
     with Store(tmp_path) as store:
         store.add_command({"arguments": ["bench", EVIL], "versions": {EVIL: EVIL}, "machine": {EVIL: EVIL}})
-        store.add_failure(Run("failed", "s", EVIL, 0), EVIL, EVIL)
+        store.add_failure(Failure(Run("failed", "s", EVIL, 0), EVIL, EVIL))
     return write_report(tmp_path).read_text("utf-8")
 
 

@@ -5,29 +5,34 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 from unseen import __version__
 from unseen.benchmark.experiment import Experiment
-from unseen.benchmark.store import Run
+from unseen.benchmark.runner import BenchTask, Outcome, Outcomes, attempt
+from unseen.benchmark.store import Failure, Run
 from unseen.errors import UnseenError, import_extra
 
-TIMEOUT = 60.0  # seconds that a bench waits for a worker before it gives up
 _CONNECT = 10.0  # seconds for the scheduler to answer
 _STEP = 1.0  # seconds between two looks at the workers
 _RESUME = (
     "What has finished is stored: the same command continues from there, with a new --cluster, or without "
     "it on this machine."
 )
-Call = tuple[Run, Experiment, int]  # run, experiment, threads
-Function = Callable[[Run, Experiment, int], Any]
+
+
+def cluster_outcomes(tasks: Iterable[BenchTask], address: str, timeout: float, threads: int) -> Outcomes:
+    """Yield outcomes as they come from the workers of a cluster."""
+    with dask_cluster(address, timeout) as cluster:
+        yield from cluster.outcomes(tasks, threads)
 
 
 @contextmanager
-def dask_cluster(address: str, timeout: float = TIMEOUT) -> Iterator[Cluster]:
+def dask_cluster(address: str, timeout: float) -> Iterator[Cluster]:
     """Connect to a cluster; the loss of its scheduler ends the block with a clear error.
 
     Parameters
@@ -38,18 +43,20 @@ def dask_cluster(address: str, timeout: float = TIMEOUT) -> Iterator[Cluster]:
         How many seconds the cluster may be without any worker, at the start and later.
     """
     with _silence("distributed.client"), _connect(address, timeout) as client:
+        from distributed.comm.core import CommClosedError
+
         try:
             _check_workers(client, address, timeout)
             yield Cluster(client, address, timeout)
         except Exception as error:
             # a client that has reconnected has lost its futures: they are canceled
-            if client.status == "running" and not (_is_canceled(error) or _is_closed(error)):
+            if client.status == "running" and not isinstance(error, (CancelledError, CommClosedError)):
                 raise
             raise UnseenError(f"Lost the Dask scheduler at {address}. {_RESUME}") from error
 
 
 class Cluster:
-    """Calls on the workers of a cluster; the data and the work of a lost worker are redone elsewhere.
+    """Runs on the workers of a cluster; the data and the work of a lost worker are redone elsewhere.
 
     The data of an experiment is the result of a task that the scheduler can repeat. It goes to a worker with
     the first run there, from another worker or from the scheduler, and stays: a worker that joins later
@@ -61,21 +68,30 @@ class Cluster:
         self._data: dict[str, Any] = {}  # futures by the key of their experiment
         self._last_worker = time.monotonic()  # when there was a worker
 
-    def results(self, function: Function, calls: Iterable[Call]) -> Iterator[tuple[Run, Any]]:
-        """Yield each run with the result of its call, or with the exception that it ended in."""
+    def outcomes(self, tasks: Iterable[BenchTask], threads: int) -> Iterator[Outcome]:
+        """Yield the outcome of each task."""
         waiting: dict[Any, Run] = {}
-        calls = iter(calls)
+        tasks = iter(tasks)
         while True:
             # Few, so that a run which another bench stores meanwhile is skipped. But more than the workers
             # take at once: Dask removes copies of data beyond the number of runs that wait for it.
             room = 4 * max(1, self._count_threads()) - len(waiting)
-            waiting |= {self._submit(function, call): call[0] for call in islice(calls, max(0, room))}
+            waiting |= {self._submit(task, threads): task.run for task in islice(tasks, max(0, room))}
             if not waiting:
                 return
             for future in self._wait(list(waiting)):
-                found = self._fetch(future)
-                if found is not None:
-                    yield waiting.pop(future), found[0]
+                try:
+                    outcome = future.result(timeout=self._timeout)
+                except TimeoutError:  # lost with its worker, and computed again
+                    continue
+                except UnseenError:  # a worker with another version; errors of a method are an outcome
+                    raise
+                except Exception as error:
+                    if self._client.status != "running" or isinstance(error, CancelledError):
+                        raise
+                    outcome = waiting[future], _lost_run(waiting[future], error)
+                del waiting[future]
+                yield outcome
 
     def _count_threads(self) -> int:
         """Return the number of threads of all workers; none for too long is an error."""
@@ -89,16 +105,15 @@ class Cluster:
             )
         return threads
 
-    def _submit(self, function: Function, call: Call) -> Any:
-        run, experiment, threads = call
-        if experiment.key not in self._data:
+    def _submit(self, task: BenchTask, threads: int) -> Any:
+        key = task.experiment.key
+        if key not in self._data:
             with warnings.catch_warnings():
                 # Dask would rather have large data scattered, but that is lost with the workers that hold it
                 warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-                load = self._client.submit(hand_over, experiment, pure=False)
-            self._data[experiment.key] = load
-        data = self._data[experiment.key]
-        return self._client.submit(call_here, __version__, function, run, data, threads, pure=False)
+                self._data[key] = self._client.submit(hand_over, task.experiment, pure=False)
+        data = self._data[key]
+        return self._client.submit(attempt_here, __version__, task.run, data, threads, pure=False)
 
     def _wait(self, futures: list[Any]) -> list[Any]:
         """Return the futures that have ended, after a moment at most."""
@@ -111,29 +126,24 @@ class Cluster:
         except TimeoutError:
             return []
 
-    def _fetch(self, future: Any) -> tuple[Any] | None:
-        """Return what a call ended in, or None if that was lost with its worker and is computed again."""
-        try:
-            return (future.result(timeout=self._timeout),)
-        except TimeoutError:
-            return None
-        except UnseenError:  # a worker with another version; errors of a method are part of its result
-            raise
-        except Exception as error:
-            if self._client.status != "running" or _is_canceled(error):
-                raise
-            return (error,)
-
 
 def hand_over(experiment: Experiment) -> Experiment:
     """Return the data of an experiment: the result of a task, it can be computed again if it is lost."""
     return experiment
 
 
-def call_here(version: str, function: Function, run: Run, experiment: Experiment, threads: int) -> Any:
-    """Call a function on a worker; one that has joined meanwhile may have another version of this package."""
+def attempt_here(version: str, run: Run, experiment: Experiment, threads: int) -> Outcome:
+    """Do a run on a worker; one that has joined meanwhile may have another version of this package."""
     check_version(version)
-    return function(run, experiment, threads)
+    return attempt(run, experiment, threads)
+
+
+def _lost_run(run: Run, error: Exception) -> Failure:
+    """Return the failure of a run whose workers have died, or could not call it."""
+    text = f"{type(error).__name__}: {error}"
+    if type(error).__name__ == "KilledWorker":
+        text = "Its workers were killed repeatedly, most likely because memory ran out."
+    return Failure(run, text, str(error))
 
 
 @contextmanager
@@ -145,18 +155,6 @@ def _silence(name: str) -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
-
-
-def _is_canceled(error: Exception) -> bool:
-    from concurrent.futures import CancelledError
-
-    return isinstance(error, CancelledError)
-
-
-def _is_closed(error: Exception) -> bool:
-    from distributed.comm.core import CommClosedError
-
-    return isinstance(error, CommClosedError)
 
 
 def _connect(address: str, timeout: float) -> Any:

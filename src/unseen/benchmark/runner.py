@@ -6,7 +6,7 @@ import traceback
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -23,6 +23,9 @@ from unseen.benchmark.results import RunResult
 from unseen.benchmark.store import Failure, Run, Store
 from unseen.methods import METHODS, describe_method, find_method
 
+Outcome = tuple[Run, RunResult | Failure]
+Outcomes = Generator[Outcome, None, None]
+
 
 @dataclass(frozen=True)
 class BenchTask:
@@ -36,19 +39,6 @@ class BenchTask:
         """How long it takes relative to other tasks; only their order matters."""
         n_samples, n_features = len(self.experiment.split.train), int(self.experiment.dataset.X.shape[1])
         return describe_method(self.run.method).cost * n_samples * n_features
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a task ended in: a result, or an error with its traceback."""
-
-    run: Run
-    result: RunResult | None = None
-    error: str = ""
-    details: str = ""
-
-
-Outcomes = Generator[Outcome, None, None]
 
 
 @dataclass
@@ -109,88 +99,54 @@ def run_bench(
     cluster_timeout : float
         How many seconds the cluster may be without any worker; after that an error ends the bench.
     """
-    experiments = {task.experiment.key: task.experiment for task in tasks}
-    for key, experiment in experiments.items():
+    for key, experiment in {task.experiment.key: task.experiment for task in tasks}.items():
         store.add_experiment(key, experiment.description)
     longest_first = sorted(tasks, key=lambda task: -task.cost)  # so that all processors finish together
-    waiting = {task.run.key: task for task in longest_first if not store.has(task.run.key)}
+    waiting = [task for task in longest_first if not store.has(task.run.key)]
     tally = Tally(found=len(tasks) - len(waiting))
-    if waiting:
-        if cluster is None:
-            outcomes = _local_outcomes(waiting, store, jobs or cpu_count(), threads)
-        else:
-            outcomes = _cluster_outcomes(waiting, store, cluster, cluster_timeout, threads)
+    if waiting and cluster:
+        from unseen.benchmark.cluster import cluster_outcomes
+
+        outcomes = cluster_outcomes(_still_missing(waiting, store), cluster, cluster_timeout, threads)
+        _keep_all(outcomes, len(waiting), store, tally, quiet)
+    elif waiting:
+        outcomes = _local_outcomes(waiting, store, jobs or cpu_count(), threads)
         _keep_all(outcomes, len(waiting), store, tally, quiet)
     keys = {task.run.key for task in tasks}
     tally.failures = [failure for failure in store.failures() if failure.run.key in keys]
     return tally
 
 
-@contextmanager
-def _processes() -> Iterator[None]:
-    """Make joblib's worker processes end with this one, unless the caller has chosen another backend."""
-    own = type(get_active_backend()[0]) is BACKENDS["loky"]
-    with parallel_config("loky", **dependent()) if own else nullcontext():
-        yield
-
-
 def _keep_all(outcomes: Outcomes, n: int, store: Store, tally: Tally, quiet: bool) -> None:
     with closing(outcomes), progress(n, "bench", unit="runs", quiet=quiet) as advance:
-        for outcome in outcomes:
-            _keep(outcome, store, tally)
-            advance(1, f"{outcome.run.method} seed {outcome.run.seed}")
+        for run, found in outcomes:
+            if isinstance(found, Failure):
+                store.add_failure(found)
+            else:
+                store.add_result(run, found)
+                tally.done += 1
+            advance(1, f"{run.method} seed {run.seed}")
 
 
-def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
-    if outcome.result is None:
-        store.add_failure(outcome.run, outcome.error, outcome.details)
-    else:
-        store.add_result(outcome.run, outcome.result)
-        tally.done += 1
-
-
-def _cluster_outcomes(
-    waiting: dict[str, BenchTask], store: Store, address: str, timeout: float, threads: int
-) -> Outcomes:
-    """Yield outcomes as they come from the workers of a cluster."""
-    from unseen.benchmark.cluster import dask_cluster
-
-    calls = ((task.run, task.experiment, threads) for task in _still_missing(waiting.values(), store))
-    with dask_cluster(address, timeout) as cluster:
-        for run, found in cluster.results(attempt, calls):
-            yield found if isinstance(found, Outcome) else _lost_run(run, found)
-
-
-def _lost_run(run: Run, error: Exception) -> Outcome:
-    """Return the outcome of a run whose workers have died, or could not call it."""
-    if type(error).__name__ == "KilledWorker":
-        text = "Its workers were killed repeatedly, most likely because memory ran out."
-        return Outcome(run, error=text, details=str(error))
-    return Outcome(run, error=f"{type(error).__name__}: {error}", details=str(error))
-
-
-def _local_outcomes(waiting: dict[str, BenchTask], store: Store, jobs: int, threads: int) -> Outcomes:
+def _local_outcomes(waiting: list[BenchTask], store: Store, jobs: int, threads: int) -> Outcomes:
     """Yield outcomes as they come; once a worker has died, go on one by one to find the run that did it."""
-    left = dict(waiting)
-    with _processes():
+    left = {task.run: task for task in waiting}
+    calls = (delayed(attempt)(task.run, task.experiment, threads) for task in _still_missing(waiting, store))
+    # joblib's worker processes end with this one, unless the caller has chosen another backend
+    own = type(get_active_backend()[0]) is BACKENDS["loky"]
+    with parallel_config("loky", **dependent()) if own else nullcontext():
         try:
-            for outcome in _attempt_all(left.values(), store, jobs, threads):
-                del left[outcome.run.key]
+            for outcome in results(calls, jobs, ordered=False):
+                del left[outcome[0]]
                 yield outcome
         except BrokenProcessPool:
             for task in left.values():
                 yield _attempt_alone(task, threads)
 
 
-def _attempt_all(tasks: Iterable[BenchTask], store: Store, jobs: int, threads: int) -> Iterator[Outcome]:
-    waiting = _still_missing(tasks, store)
-    calls = (delayed(attempt)(task.run, task.experiment, threads) for task in waiting)
-    return results(calls, jobs, ordered=False)
-
-
-def _still_missing(tasks: Iterable[BenchTask], store: Store) -> Iterator[BenchTask]:
+def _still_missing(waiting: list[BenchTask], store: Store) -> Iterator[BenchTask]:
     # Checked when its turn comes: another bench on the same folder may have finished it meanwhile.
-    return (task for task in list(tasks) if not store.has(task.run.key))
+    return (task for task in waiting if not store.has(task.run.key))
 
 
 def _attempt_alone(task: BenchTask, threads: int) -> Outcome:
@@ -202,7 +158,7 @@ def _attempt_alone(task: BenchTask, threads: int) -> Outcome:
         (outcome,) = results([call], n_jobs=2)
     except BrokenProcessPool as error:
         reason = "The process of this run was killed, most likely because memory ran out. Use fewer --jobs."
-        return Outcome(task.run, error=reason, details=str(error))
+        return task.run, Failure(task.run, reason, str(error))
     return outcome
 
 
@@ -224,7 +180,7 @@ def attempt(run: Run, experiment: Experiment, threads: int) -> Outcome:
             warnings.simplefilter("always")
             result = evaluate_run(experiment, run.method, run.seed, workspace_of(run.experiment))
         texts = sorted({str(warning.message) for warning in caught})
-        return Outcome(run, {**result, "threads": threads, "warnings": texts})
+        return run, {**result, "threads": threads, "warnings": texts}
     except Exception as error:  # whatever a method raises, the other runs go on
         name = type(error).__name__
-        return Outcome(run, error=f"{name}: {error}" if str(error) else name, details=traceback.format_exc())
+        return run, Failure(run, f"{name}: {error}" if str(error) else name, traceback.format_exc())

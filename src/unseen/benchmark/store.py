@@ -165,9 +165,10 @@ class Store:
             ("DELETE FROM failures WHERE key = ?", (run.key,)),
         )
 
-    def add_failure(self, run: Run, error: str, details: str) -> None:
+    def add_failure(self, failure: Failure) -> None:
         """Keep the error of a run, unless another bench has finished it meanwhile."""
-        row = (run.key, run.experiment, run.method, run.seed, error, details, _now(), run.key)
+        run = failure.run
+        row = (run.key, run.experiment, run.method, run.seed, failure.error, failure.details, _now(), run.key)
         self._write(
             (
                 "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
