@@ -102,14 +102,7 @@ def _bench_lda(data: Any, small: bool) -> list[Row]:
 
 
 def _experiment(data: Any) -> Experiment:
-    asked = {
-        "source": "synthetic",
-        "features": "res101",
-        "split_dir": None,
-        "split_rule": "official",
-        "normalize": None,
-    }
-    return Experiment(data, make_split(data), asked)
+    return Experiment(data, make_split(data))
 
 
 def _peak() -> float:

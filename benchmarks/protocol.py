@@ -74,14 +74,7 @@ def make_experiment(small: bool) -> Experiment:
     if not small:
         sizes = {"n_samples": 11788, "n_features": 2048, "n_classes": 200, "n_attributes": 312}
     data = load_dataset("synthetic", **sizes)
-    asked = {
-        "source": "synthetic",
-        "features": "",
-        "split_dir": None,
-        "split_rule": "official",
-        "normalize": None,
-    }
-    return Experiment(data, make_split(data), asked)
+    return Experiment(data, make_split(data))
 
 
 def sgemm_speed(n: int = 2048) -> float:

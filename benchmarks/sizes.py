@@ -49,12 +49,11 @@ def measure(task: str, size: tuple[int, int, int, int]) -> Cost:
     rows = data.seen[data.y]
     X, y = data.X[rows], data.y[rows]
     model = LDA(data.prototypes).fit(X, y) if task == "predict" else None
-    asked = {"normalize": None}
     jobs = {
         "fit": lambda: LDA(data.prototypes).fit(X, y),
         "search": lambda: GZSLClassifierCV(LDA(data.prototypes)).fit(X, y),
         "predict": lambda: model.predict(data.X),
-        "bench": lambda: evaluate_run(Experiment(data, make_split(data), asked), "lda", 0),
+        "bench": lambda: evaluate_run(Experiment(data, make_split(data)), "lda", 0),
         "logistic": lambda: LogisticRegression(max_iter=1000).fit(normalize(X), y),
     }
     start = time.process_time()

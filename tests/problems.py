@@ -40,9 +40,7 @@ def small_experiment(gamma="paper", *, n_samples=400, n_classes=16) -> Experimen
     """Return an experiment on synthetic data, where some of the classes are unseen."""
     sizes = {"n_samples": n_samples, "n_features": 40, "n_classes": n_classes, "n_attributes": 10}
     data = load_dataset("synthetic", **sizes, random_state=3)
-    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    asked |= dict.fromkeys(("prototypes", "text_encoder", "normalize", "unseen_classes"))
-    return Experiment(data, make_split(data), asked, gamma)
+    return Experiment(data, make_split(data), gamma, source="synthetic", features="res101")
 
 
 def small_curve(n: int = 300) -> SeenUnseenCurve:

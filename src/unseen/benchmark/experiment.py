@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from unseen._core.blocks import IndexArray
-from unseen._core.prototypes import Prototypes
 from unseen.benchmark.published import recognize
-from unseen.benchmark.results import Asked, Description, PublishedPlace, SplitPart
+from unseen.benchmark.results import Description, PublishedPlace, SplitPart
 from unseen.benchmark.store import fingerprint
 from unseen.datasets import EMBEDDED, ZeroShotDataset, load_dataset
 from unseen.datasets.features import describe_encoder, read_encoder_card
-from unseen.datasets.prototypes import read_sources
 from unseen.datasets.splits import Fold, GZSLSplit, make_split
 from unseen.datasets.xlsa17 import is_xlsa17
-from unseen.errors import UnseenError
 
 DEFAULT_FEATURES = "res101"  # of an xlsa17 folder
-FEATURES_AS_GIVEN = "features as given"  # if neither the file nor the user names them
-ReadPrototypes = Callable[[list[str], str | None], Prototypes]
-
-
-def read_tables(files: list[str], text_encoder: str | None) -> Prototypes:
-    """Return the class descriptions in tables of attributes."""
-    if text_encoder:
-        raise UnseenError(f"Descriptions in words need the text encoder {text_encoder}. Use unseen bench.")
-    return read_sources(files)
 
 
 @dataclass(frozen=True)
@@ -42,21 +30,22 @@ class Experiment:
     ----------
     dataset : ZeroShotDataset
     split : GZSLSplit
-    asked : Asked
-        What was asked for, kept in the description.
     gamma : str
         How gamma is carried from the folds to the test, see ``GZSLClassifierCV``.
+    normalize : str, optional
+        How features are scaled; by default as each method does.
+    source, features, split_dir, split_rule : str
+        Where the data comes from, for the description alone.
     """
 
     dataset: ZeroShotDataset
     split: GZSLSplit
-    asked: Asked
     gamma: str = "retention"
-
-    @property
-    def normalize(self) -> str | None:
-        """How features are scaled, if the user said so; None for each method's own default."""
-        return self.asked["normalize"]
+    normalize: str | None = None
+    source: str = ""
+    features: str | None = None
+    split_dir: str | None = None
+    split_rule: str = "official"
 
     @classmethod
     def load(
@@ -68,12 +57,7 @@ class Experiment:
         split_rule: str = "official",
         gamma: str = "retention",
         normalize: str | None = None,
-        prototypes: str | Sequence[str] | None = None,
-        text_encoder: str | None = None,
-        unseen_classes: str | None = None,
-        label: str | None = None,
-        ignore: Sequence[str] | None = None,
-        read_prototypes: ReadPrototypes = read_tables,
+        **options: Any,
     ) -> Experiment:
         """Load a data set by name or path and split it.
 
@@ -87,48 +71,20 @@ class Experiment:
             As for ``unseen.datasets.splits.make_split``.
         gamma : str
             As for ``GZSLClassifierCV``.
-        normalize : {"l2", "standard", "none"}, optional
+        normalize : {"l2", "sqrt", "standard", "none"}, optional
             As for ``unseen.methods.make_method``.
-        prototypes : str or sequence of str, optional
-            Files with class descriptions.
-        text_encoder : str, optional
-            For descriptions in words.
-        unseen_classes : str, optional
-            Comma-separated names.
-        label, ignore : str and sequence of str, optional
-            Columns of a table, as for ``unseen.load_dataset``.
-        read_prototypes : callable
-            From files and text encoder to prototypes; by default tables are read and words rejected.
+        **options
+            Further options of ``unseen.load_dataset``, such as ``prototypes`` and ``unseen_classes``.
 
         Examples
         --------
         >>> Experiment.load("digits").description["n_classes"]
         10
         """
-        files = [prototypes] if isinstance(prototypes, str) else list(prototypes or ())
-        one_table = len(files) == 1 and not text_encoder  # its file becomes part of the data's checksum
-        dataset = load_dataset(
-            source,
-            features=features or DEFAULT_FEATURES,
-            split_dir=split_dir,
-            prototypes=files[0] if one_table else read_prototypes(files, text_encoder) if files else None,
-            unseen_classes=[name.strip() for name in unseen_classes.split(",")] if unseen_classes else None,
-            label=label,
-            ignore=ignore,
-        )
-        asked: Asked = {
-            "source": source,
-            "features": name_features(source, features),
-            "split_dir": split_dir,
-            "split_rule": split_rule,
-            "prototypes": files[0] if len(files) == 1 else files or None,
-            "text_encoder": text_encoder,
-            "normalize": normalize,
-            "unseen_classes": unseen_classes,
-            "label": label,
-            "ignore": list(ignore) if ignore else None,
-        }
-        return cls(dataset, make_split(dataset, rule=split_rule), asked, gamma)
+        dataset = load_dataset(source, features=features or DEFAULT_FEATURES, split_dir=split_dir, **options)
+        split = make_split(dataset, rule=split_rule)
+        named = name_features(source, features)
+        return cls(dataset, split, gamma, normalize, source, named, split_dir, split_rule)
 
     @cached_property
     def key(self) -> str:
@@ -147,7 +103,7 @@ class Experiment:
             total=len(self.dataset.y),
             test=len(self.split.test_unseen),
             val_classes=len(np.unique(self.dataset.y[self.split.folds[0].val])),
-            crops=10 if "10crop" in (self.asked["features"] or "").lower() else 1,
+            crops=10 if "10crop" in (self.features or "").lower() else 1,
         )
 
     @cached_property
@@ -157,7 +113,11 @@ class Experiment:
         counts = [class_counts(data, self.split, fold) for fold in self.split.folds]
         return {
             "dataset": data.name,
-            **self.asked,
+            "source": self.source,
+            "features": self.features,
+            "split_dir": self.split_dir,
+            "split_rule": self.split_rule,
+            "normalize": self.normalize,
             "gamma": self.gamma,
             "name": self._name(),
             "checksum": data.checksum,
@@ -184,12 +144,12 @@ class Experiment:
     def _name(self) -> str:
         words = [self.dataset.name]
         if self.published:
-            features = self.asked["features"] or FEATURES_AS_GIVEN
+            features = self.features or "features as given"
             words = [self.published["dataset"], f"{self.published['split']} split", features]
-        elif self.asked["split_dir"]:
-            words.append(f"split {Path(self.asked['split_dir']).parent.name}")
-        if self.asked["split_rule"] != "official":
-            words.append(f"{Path(self.asked['split_rule']).name} rule")
+        elif self.split_dir:
+            words.append(f"split {Path(self.split_dir).parent.name}")
+        if self.split_rule != "official":
+            words.append(f"{self.split_rule} rule")
         if self.gamma != "retention":
             words.append(f"gamma by {self.gamma}")
         if self.normalize:

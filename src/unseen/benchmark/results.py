@@ -32,21 +32,6 @@ SPLIT_PARTS: tuple[SplitPart, ...] = ("train", "seen_val", "val", "test_seen", "
 # ---- an experiment -----------------------------------------------------------------------------------
 
 
-class Asked(TypedDict):
-    """What the user asked for, enough to load the same experiment again."""
-
-    source: str
-    features: str | None  # as the file or the user calls them
-    split_dir: str | None
-    split_rule: str
-    prototypes: str | list[str] | None
-    text_encoder: str | None
-    normalize: str | None
-    unseen_classes: str | None
-    label: str | None
-    ignore: list[str] | None
-
-
 class PublishedPlace(TypedDict):
     """Which column of the paper an experiment belongs beside."""
 
@@ -55,10 +40,15 @@ class PublishedPlace(TypedDict):
     crops: int
 
 
-class Description(Asked):
+class Description(TypedDict):
     """What an experiment measures on; the store keeps it once per experiment."""
 
     dataset: str
+    source: str  # name or path
+    features: str | None  # as the file or the user calls them
+    split_dir: str | None
+    split_rule: str
+    normalize: str | None
     gamma: str  # the rule that carries gamma from the folds to the test
     name: str  # for people, such as "CUB, proposed split, res50"
     checksum: str

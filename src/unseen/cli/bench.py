@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +16,6 @@ from unseen.cli._signals import stoppable
 from unseen.methods import METHODS, find_method, method_name
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from unseen.benchmark.experiment import Experiment
     from unseen.benchmark.runner import BenchTask, Tally
     from unseen.benchmark.store import Store
@@ -92,15 +90,10 @@ def command(
     methods: tuple[str, ...] | None,
     features: tuple[str, ...] | None,
     split_dir: tuple[str, ...],
-    split_rule: str,
-    prototypes: tuple[Path, ...],
-    label: str | None,
-    ignore: tuple[str, ...] | None,
-    text_encoder: str | None,
-    unseen_classes: tuple[str, ...] | None,
-    seeds: int,
-    gamma: str,
     normalize: tuple[str, ...] | None,
+    prototypes: tuple[Path, ...],
+    text_encoder: str | None,
+    seeds: int,
     jobs: int | None,
     threads: int,
     cluster: str | None,
@@ -109,6 +102,7 @@ def command(
     as_json: bool,
     style: str,
     quiet: bool,
+    **asked: Any,
 ) -> None:
     """Run methods on DATA with the paper's protocol and print the paper's tables.
 
@@ -120,33 +114,31 @@ def command(
     from unseen.benchmark.runner import plan, run_bench
     from unseen.benchmark.store import Store, this_command
 
-    names = find_names(methods)
+    names = list(dict.fromkeys(map(method_name, methods))) if methods else None
+    for name in names or ():
+        find_method(name)  # an unknown one is an error at once
     if jobs and cluster:
         raise click.UsageError("--jobs and --cluster are mutually exclusive.")
+    described = options.read_descriptions(prototypes, text_encoder) if prototypes else None
+    sources = product(
+        data or (options.DEFAULT_DATA,), features or (None,), split_dir or (None,), normalize or (None,)
+    )
     experiments = [
         Experiment.load(
-            source,
-            features=feature_file,
-            split_dir=folder,
-            split_rule=split_rule,
-            gamma=gamma,
-            normalize=scaling,
-            prototypes=[str(file) for file in prototypes],
-            text_encoder=text_encoder,
-            unseen_classes=",".join(unseen_classes) if unseen_classes else None,
-            label=label,
-            ignore=ignore,
-            read_prototypes=options.read_descriptions,
+            source, features=file, split_dir=folder, normalize=scaling, prototypes=described, **asked
         )
-        for source, feature_file, folder, scaling in product(
-            data or (options.DEFAULT_DATA,), features or (None,), split_dir or (None,), normalize or (None,)
-        )
+        for source, file, folder, scaling in sources
     ]
     tasks = plan(experiments, names, seeds)
-    folder = out or default_folder(experiments)
-    with Store(folder, create=True) as store:
+    run = out or default_folder(experiments)
+
+    def stored_so_far() -> str:
+        stored = sum(store.has(task.run.key) for task in tasks)
+        return f"{stored} of {len(tasks)} runs are stored in {run}; the same command continues."
+
+    with Store(run, create=True) as store:
         store.add_command(this_command(sys.argv[1:]))
-        with stoppable(lambda: stored_so_far(store, tasks, folder)):
+        with stoppable(stored_so_far):
             tally = run_bench(
                 tasks,
                 store,
@@ -157,17 +149,7 @@ def command(
                 cluster_timeout=cluster_timeout,
             )
         print_results(store, tasks, "json" if as_json else style)
-    print_tally(tally, folder, len(tasks), quiet)
-
-
-def find_names(methods: Sequence[str] | None) -> list[str] | None:
-    """Return the registered names of the methods asked for; unknown ones are an error at once."""
-    if methods is None:
-        return None
-    names = list(dict.fromkeys(map(method_name, methods)))
-    for name in names:
-        find_method(name)
-    return names
+    print_tally(tally, run, len(tasks), quiet)
 
 
 def default_folder(experiments: Sequence[Experiment]) -> Path:
@@ -179,33 +161,20 @@ def default_folder(experiments: Sequence[Experiment]) -> Path:
 
 def print_results(store: Store, tasks: Sequence[BenchTask], style: str) -> None:
     """Print the results to stdout: one object per experiment, or tables."""
-    from unseen.benchmark.summary import summarize_store, summary_json
-
-    found = summarize_store(store, [task.run for task in tasks])
-    if style == "json":
-        click.echo(json.dumps(summary_json(found[0] if len(found) == 1 else {"experiments": found})))
-        return
-    from unseen.benchmark.formats import WRITERS, print_tables
-    from unseen.benchmark.tables import paper_tables, regret_table
-
-    tables = [table for summary in found for table in [*paper_tables(summary), regret_table(summary)]]
-    if style == "table":
-        print_tables(tables, stdout_console())
-    else:
-        click.echo(WRITERS[style](tables), nl=False)
-
-
-def stdout_console() -> Console:
-    """Return a rich console on stdout; a file gets lines as long as they need to be."""
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
+    from unseen.benchmark.formats import WRITERS, print_tables
+    from unseen.benchmark.summary import summarize_store, summary_json
+    from unseen.benchmark.tables import paper_tables, regret_table
 
-
-def stored_so_far(store: Store, tasks: Sequence[BenchTask], folder: Path) -> str:
-    """Say what an interrupted bench leaves behind."""
-    stored = sum(store.has(task.run.key) for task in tasks)
-    return f"{stored} of {len(tasks)} runs are stored in {folder}; the same command continues."
+    found = summarize_store(store, [task.run for task in tasks])
+    tables = [table for summary in found for table in [*paper_tables(summary), regret_table(summary)]]
+    if style == "json":
+        click.echo(json.dumps(summary_json(found[0] if len(found) == 1 else {"experiments": found})))
+    elif style == "table":  # a file gets lines as long as they need to be
+        print_tables(tables, Console() if sys.stdout.isatty() else Console(width=200, no_color=True))
+    else:
+        click.echo(WRITERS[style](tables), nl=False)
 
 
 def print_tally(tally: Tally, folder: Path, total: int, quiet: bool) -> None:
