@@ -24,7 +24,7 @@ from unseen._core.labels import (
     split_prototypes,
 )
 from unseen._core.prototypes import Prototypes, align
-from unseen._core.representation import one_line_repr
+from unseen._core.representation import Documented, one_line_repr
 from unseen._core.rows import Rows, as_rows
 from unseen._core.scaling import Standardization
 from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
@@ -50,7 +50,7 @@ class Task(NamedTuple):
     training: Training  # with the prototypes of the seen classes
 
 
-class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """Base of all methods: ``f(x, c) = x . coef_[c] + intercept_[c]``.
 
     A method learns ``mapping_`` from the seen classes alone. The classifier row of *any* class is then a

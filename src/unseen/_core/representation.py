@@ -1,9 +1,10 @@
-"""How estimators show themselves: a repr in one line, help without the texts of scikit-learn."""
+"""How estimators show themselves: a repr in one line, a link to their page, short help."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib.metadata import PackageNotFoundError, metadata
 from inspect import getattr_static
 from typing import Any, TypeVar
 
@@ -22,6 +23,33 @@ def one_line_repr(estimator: BaseEstimator, n_characters: int = 120) -> str:
     """
     with np.printoptions(threshold=0, edgeitems=1):
         return " ".join(BaseEstimator.__repr__(estimator, N_CHAR_MAX=n_characters).split())
+
+
+def documentation_address() -> str:
+    """Return the address of the documentation that the installed package names; "" if it names none."""
+    try:
+        urls = metadata("unseen").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named: dict[str, str] = dict(entry.split(", ", 1) for entry in urls)
+    return named.get("Documentation", "").rstrip("/")
+
+
+class Documented:
+    """An estimator whose HTML repr links its page in the documentation."""
+
+    _doc_link_module = "unseen"
+
+    @property
+    def _doc_link_template(self) -> str:
+        address = documentation_address()
+        return f"{address}/api/{{page}}.html#{{name}}" if address else ""
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        kind = type(self)
+        room, *file = kind.__module__.split(".")[1:]
+        page = file[0] if room == "methods" else room
+        return {"page": page, "name": f"{kind.__module__}.{kind.__qualname__}"}
 
 
 class FirstLine:

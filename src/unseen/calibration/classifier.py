@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.blocks import BoolArray
 from unseen._core.labels import LabelArray
-from unseen._core.representation import one_line_repr
+from unseen._core.representation import Documented, one_line_repr
 from unseen._core.rows import read_rows
 from unseen._core.scoring import class_scores, iter_scores, score_method
 from unseen.calibration.columns import column_names, find_columns, seen_columns
@@ -20,7 +20,12 @@ from unseen.errors import UnseenError
 from unseen.metrics import seen_labels
 
 
-class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedClassifier(
+    Documented,
+    MetaEstimatorMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Calibrate a classifier that favors the classes it was trained on.
 
     ``fit`` trains nothing. It takes samples of seen *and* unseen classes that the classifier was not trained

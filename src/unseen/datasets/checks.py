@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, class_sums
 from unseen._core.checks import Check, list_names, model_checks, select
+from unseen._core.rows import Rows
 from unseen.datasets.dataset import ZeroShotDataset, feature_blocks
 from unseen.datasets.splits import training_samples
 
@@ -16,7 +19,7 @@ FEW_CLASSES = 10  # fewer seen classes than this are few
 DIFFERENT_SCALES = 1000  # features whose sizes differ by more than this factor do not fit together
 NEAR = 0.1  # descriptions closer than this share of the usual distance between two are nearly equal
 MANY = 2000  # more classes are not compared with each other
-__all__ = ["Check", "attribute_readability", "check_dataset", "model_checks"]
+__all__ = ["Check", "attribute_readability", "check_dataset", "check_training", "model_checks"]
 ALPHAS = np.logspace(-4, 4, 17)  # strengths of the regularization to choose from
 DataCheck = Callable[[ZeroShotDataset], Iterable[Check]]  # a check of your own
 
@@ -25,7 +28,38 @@ def check_dataset(
     data: ZeroShotDataset, *, ignore: Iterable[str] = (), more: Iterable[DataCheck] = ()
 ) -> list[Check]:
     """Return what is found in a data set, in the order of the codes; see ``ZeroShotDataset.checks``."""
-    return select((check for find in (*_CHECKS, *more) for check in find(data)), ignore)
+    return select((check for find in (*_WARNINGS, *_NOTES, *more) for check in find(data)), ignore)
+
+
+def check_training(
+    X: Any,
+    prototypes: FloatArray,
+    class_names: Sequence[str],
+    seen: BoolArray,
+    *,
+    attribute_names: Sequence[str] = (),
+    feature_names: Sequence[str] = (),
+) -> list[Check]:
+    """Return the warnings about what a model is fitted on, in one pass over its samples.
+
+    Parameters
+    ----------
+    X : array, Rows, DataFrame or None
+        None if the scales of the features do not matter.
+    prototypes : array of shape (n_classes, n_attributes)
+    class_names : sequence of str
+    seen : array of bool, shape (n_classes,)
+    attribute_names, feature_names : sequence of str, optional
+    """
+    data: Any = SimpleNamespace(
+        X=X if X is None or isinstance(X, Rows) else np.asarray(X),
+        prototypes=prototypes,
+        class_names=class_names,
+        seen=seen,
+        attribute_names=attribute_names,
+        feature_names=feature_names,
+    )
+    return select(check for find in _WARNINGS for check in find(data))
 
 
 def _about(code: str, names: Sequence[object], message: str, advice: str) -> list[Check]:
@@ -125,7 +159,7 @@ def different_scales(data: ZeroShotDataset) -> Iterator[Check]:
             f"Features differ in scale: feature {names[large]!r} is {size[large]:.3g} on average, "
             f"feature {names[small]!r} only {size[small]:.3g}, so the large ones dominate."
         )
-        advice = "Standardize them with --normalize standard."
+        advice = 'Standardize them with --normalize standard, in Python normalize="standard".'
         yield Check.of("U006", message, advice, [names[small], names[large]])
 
 
@@ -151,17 +185,15 @@ def single_samples(data: ZeroShotDataset) -> list[Check]:
     return _about("U008", names, message, "Add samples, or name the class as unseen (--unseen).")
 
 
-_CHECKS: tuple[DataCheck, ...] = (
+_WARNINGS: tuple[DataCheck, ...] = (
     equal_descriptions,
-    near_descriptions,
     constant_attributes,
-    unreadable_attributes,
     zero_descriptions,
     different_scales,
     few_classes,
-    single_samples,
     attribute_scales,
 )
+_NOTES: tuple[DataCheck, ...] = (near_descriptions, unreadable_attributes, single_samples)
 
 
 # ---- what can be read ------------------------------------------------------------------------------------

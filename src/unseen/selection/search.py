@@ -16,12 +16,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.callbacks import FitCallbacks, with_callbacks
+from unseen._core.checks import Check, model_checks, warn_about
 from unseen._core.labels import LabelArray, label_positions, split_prototypes
 from unseen._core.parallel import results
 from unseen._core.progress import progress
-from unseen._core.representation import one_line_repr, shorten_help
+from unseen._core.representation import Documented, one_line_repr, shorten_help
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
+from unseen.datasets.checks import check_training
 from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
 from unseen.selection.confidence import (
@@ -76,6 +78,7 @@ class Choice(NamedTuple):
 
 @shorten_help
 class GZSLClassifierCV(
+    Documented,
     FitCallbacks,
     MetaEstimatorMixin,  # type: ignore[misc]
     CalibratedPrediction,
@@ -197,7 +200,9 @@ class GZSLClassifierCV(
         """
         samples = as_samples(X, y, groups, sample_weight)
         with self._report_fit():
-            return self.finish(samples, *self.choose_params(samples))
+            self.finish(samples, *self.choose_params(samples))
+        warn_about(self._find_problems(samples.X), stacklevel=3)
+        return self
 
     def choose_params(self, samples: TrainingSet) -> tuple[list[FoldIndices], list[Choice]]:
         """Return the folds and the parameters that they choose: the first half of ``fit``."""
@@ -233,6 +238,25 @@ class GZSLClassifierCV(
         self.zsl_ = Calibrated(models[-1], gammas[-1]) if self.refit_zsl else None
         self._choose_confidence()
         return self
+
+    def _find_problems(self, X: Any) -> list[Check]:
+        """Return what may be wrong with samples, descriptions and calibration; the card says it, too."""
+        from unseen.card import lost_classes
+
+        method = last_step(self.estimator_)
+        if not isinstance(method, ZeroShotClassifier):
+            return []
+        is_scaled = isinstance(self.estimator_, Pipeline) or method.normalize == "standard"
+        found = check_training(
+            None if is_scaled else X,
+            method.prototypes_,
+            list(map(str, method.classes_)),
+            method.seen_,
+            attribute_names=list(map(str, getattr(method, "attribute_names_", ()))),
+            feature_names=list(map(str, getattr(method, "feature_names_in_", ()))),
+        )
+        self.held_out_.facts["checks"] = [check.to_json() for check in found]
+        return [*found, *model_checks(lost=lost_classes(self))]
 
     # ---- calibration -----------------------------------------------------------------------------
 
