@@ -14,7 +14,8 @@ from PIL import Image
 from onnx_models import clip_folder, mean_backbone
 from unseen.datasets.features import check_same_encoder, read_encoder_card
 from unseen.encoders.backbone import Backbone
-from unseen.encoders.folder import cache_of, extract_folder, is_image_folder, load_image_folder
+from unseen.encoders.extraction import extract
+from unseen.encoders.folder import cache_of, is_image_folder, load_image_folder
 from unseen.errors import UnseenError
 
 COLORS = {
@@ -58,17 +59,17 @@ class Counting(Backbone):
 
 def test_features_are_cached_beside_the_folder_and_reused(photos, clip):
     network = Counting(clip)
-    first = extract_folder(photos, network)
+    first = extract(photos, network, cache_of(photos))
     assert first.out == cache_of(photos) == photos.parent / "photos.features.npz"
     X = np.load(first.out)["X"]
     assert network.seen == 24
-    again = extract_folder(photos, network)
+    again = extract(photos, network, cache_of(photos))
     assert network.seen == 24 and again.shape == first.shape and again.n_reused == 24
     # one image changes, one goes, one comes: two are run
     save_color(photos / "blue" / "0.png", (1, 2, 3), 9)
     (photos / "blue" / "1.png").unlink()
     save_color(photos / "brown" / "9.png", (150, 80, 0), 9)
-    third = extract_folder(photos, network)
+    third = extract(photos, network, cache_of(photos))
     assert network.seen == 26 and third.shape == (24, 6)
     with np.load(third.out) as found:
         files = found["files"].tolist()
@@ -80,15 +81,16 @@ def test_features_are_cached_beside_the_folder_and_reused(photos, clip):
 
 
 def test_another_backbone_starts_afresh(photos, clip, tmp_path):
-    extract_folder(photos, clip)
-    other = extract_folder(photos, Backbone(mean_backbone(tmp_path / "m.onnx"), size=8))
+    extract(photos, clip, cache_of(photos))
+    network = Backbone(mean_backbone(tmp_path / "m.onnx"), size=8)
+    other = extract(photos, network, cache_of(photos))
     assert other.n_reused == 0 and read_encoder_card(other.out)["file"] == "m.onnx"
 
 
 def test_a_file_of_the_user_is_never_taken_for_the_cache(photos, clip):
     np.savez(cache_of(photos), X=np.eye(3))
     with pytest.raises(UnseenError, match="Move it away"):
-        extract_folder(photos, clip)
+        load_image_folder(photos, clip, clip)
 
 
 def test_classes_come_from_folders_lists_and_names(photos, clip):

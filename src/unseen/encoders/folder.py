@@ -15,7 +15,7 @@ from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.own import Pieces, assemble
 from unseen.encoders.backbone import AnyBackbone
 from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
-from unseen.encoders.extraction import Extraction, extract, is_extraction
+from unseen.encoders.extraction import extract, is_extraction
 from unseen.encoders.images import find_images, is_image
 from unseen.errors import UnseenError
 
@@ -67,20 +67,6 @@ def cache_of(folder: str | os.PathLike[str]) -> Path:
     return folder.parent / f"{folder.name}.features.npz"
 
 
-def extract_folder(
-    folder: str | os.PathLike[str], backbone: AnyBackbone, *, quiet: bool = True
-) -> Extraction:
-    """Return the features of an image folder from the cache beside it, after extracting what is new there.
-
-    Only images that are new or have changed since are run through the backbone; another backbone or other
-    preprocessing starts afresh.
-    """
-    cache = cache_of(folder)
-    if cache.exists() and not is_extraction(cache):
-        raise UnseenError(f"{cache} is where features are cached, but it is another file. Move it away.")
-    return extract(folder, backbone, cache, quiet=quiet)
-
-
 def load_image_folder(
     folder: str | os.PathLike[str],
     backbone: AnyBackbone,
@@ -96,7 +82,8 @@ def load_image_folder(
 
     Every subfolder is a class, an empty one too. Its prototype is the embedding of its name in the
     templates, or of its descriptions. Classes without images are unseen. Images that cannot be read are left
-    out, and named in ``notes``.
+    out, and named in ``notes``. Features are kept beside the folder: next time only images that are new or
+    have changed are run through the backbone.
 
     Parameters
     ----------
@@ -131,7 +118,10 @@ def load_image_folder(
         further = classes if isinstance(classes, Mapping) else dict.fromkeys(classes, ())
         named = {**read_classes(folder), **dict.fromkeys(unseen_classes or (), ()), **further}
         prototypes = describe_classes(named, encoder, templates=templates)
-    done = extract_folder(folder, backbone, quiet=quiet)
+    cache = cache_of(folder)
+    if cache.exists() and not is_extraction(cache):
+        raise UnseenError(f"{cache} is where features are cached, but it is another file. Move it away.")
+    done = extract(folder, backbone, cache, quiet=quiet)
     if not done.class_names:
         raise UnseenError(f"{folder} has no class folders. Put the images of each class into one of its own.")
     data = load_dataset(done.out, prototypes=prototypes, unseen_classes=unseen_classes or None)

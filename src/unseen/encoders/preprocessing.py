@@ -95,15 +95,13 @@ class Preprocessing:
     def __call__(self, file: str | os.PathLike[str]) -> Floats:
         """Return the crops of an image file as an array (crops, 3, size, size)."""
         image = self._resize(open_image(file))
-        crops = np.stack(
-            [np.asarray(image.crop(box)) for box in self._boxes(*image.size)]
-        )  # (n, size, size, 3)
+        # (n, size, size, 3)
+        crops = np.stack([np.asarray(image.crop(box)) for box in self._boxes(*image.size)])
         # x = (p / 255 - mean) / std, as one product and one sum per channel
         scale = np.array([1 / 255 / s for s in self.std], np.float32)
         shift = np.array([-m / s for m, s in zip(self.mean, self.std)], np.float32)
-        planes = np.ascontiguousarray(
-            crops.transpose(0, 3, 1, 2)
-        )  # as bytes: a quarter of the memory to move
+        # transposed as bytes: a quarter of the memory to move
+        planes = np.ascontiguousarray(crops.transpose(0, 3, 1, 2))
         pixels = np.multiply(planes, scale[:, None, None], dtype=np.float32)
         pixels += shift[:, None, None]
         return np.concatenate([pixels, pixels[..., ::-1]]) if self.crops == 10 else pixels
