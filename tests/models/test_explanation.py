@@ -1,4 +1,4 @@
-"""Explanations as text, as a table, as a chart, and by the command."""
+"""Explanations as text, as a table, and by the command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unseen import LDA, GZSLClassifierCV, UnseenError
 from unseen._core.prototypes import Prototypes
 from unseen.datasets import load_dataset
 from unseen.methods.explanation import Part, Reason
-from unseen.models.explanation import combine, explain_samples, format_reason, plot_reason
+from unseen.models.explanation import combine, explain_samples, format_reason
 from unseen.models.io import save_model
 from unseen.models.prediction import open_samples
 
@@ -108,16 +108,6 @@ def test_text_names_what_speaks_for_and_against():
 def test_a_combination_reads_like_a_sum():
     assert combine([("Smew", -0.25), ("Gadwall", 0.5)]) == "0.50 Gadwall - 0.25 Smew"
     assert combine([("Smew", -0.25), ("Gadwall", 0.1)], most=1) == "- 0.25 Smew + ..."
-
-
-def test_a_chart_has_a_bar_for_every_part(model, letters):
-    import matplotlib.pyplot as plt
-
-    reason = model.explain(letters.X[:1]).rows[0]
-    axes = plot_reason(reason)
-    assert [bar.get_width() for bar in axes.patches] == [part.contribution for part in reason.parts]
-    assert len(axes.get_yticklabels()) == len(reason.parts)
-    plt.close(axes.figure)
 
 
 # ---- the command ----------------------------------------------------------------------------------------

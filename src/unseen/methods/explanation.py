@@ -6,18 +6,14 @@ rows: nothing is approximated, for any method.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from io import TextIOBase
-from os import PathLike
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen._core.blocks import FloatArray, IndexArray, top_columns
-from unseen._core.files import atomic_path
 from unseen._core.labels import label_positions
 from unseen._core.prototypes import embedding_names
 from unseen._core.rows import Rows, as_rows
@@ -27,9 +23,8 @@ from unseen.errors import UnseenError, import_extra
 if TYPE_CHECKING:
     from unseen.base import ZeroShotClassifier
 
-HEAD = ("sample", "class", "rival", "difference")  # of a reason
-PART = ("kind", "name", "value", "rival_value", "contribution", "share")
-COLUMNS = (*HEAD, *PART)
+NUMBERS = ("value", "rival_value", "contribution", "share")  # of a part
+COLUMNS = ("sample", "class", "rival", "difference", "kind", "name", *NUMBERS)
 ROUNDING = 1e-6  # of the sum of all parts: smaller ones may be differences of equal numbers
 
 
@@ -72,6 +67,12 @@ class Reason:
         """Return the parts of one kind."""
         return [part for part in self.parts if part.kind == kind]
 
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield one flat record per part; the contributions add up to the difference."""
+        for part in self.parts:
+            record = vars(self) | vars(part) | {"class": self.predicted}
+            yield {name: record[name] for name in COLUMNS}
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -90,43 +91,13 @@ class Explanation:
     'lower right diagonal'
     """
 
-    rows: list[Reason] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __add__(self, other: Explanation) -> Explanation:
-        return Explanation([*self.rows, *other.rows])
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Yield one flat record per part; the contributions of a sample add up to its difference."""
-        for row in self.rows:
-            head = (row.sample, row.predicted, row.rival, row.difference)
-            for part in row.parts:
-                values = asdict(part)
-                yield dict(zip(HEAD, head)) | {name: values[name] for name in PART}
+    rows: list[Reason]
 
     def frame(self) -> Any:
-        """Return the records as a pandas DataFrame."""
+        """Return one row per part as a pandas DataFrame."""
         pd = import_extra("pandas", "pandas", "Explanation.frame()")
-        frame = pd.DataFrame(self.records(), columns=list(COLUMNS))
-        return frame.astype(dict.fromkeys(("value", "rival_value", "contribution", "share"), float))
-
-    def to_csv(self, file: str | PathLike[str] | TextIOBase) -> None:
-        """Write the records as CSV, to a path or an open file."""
-        if isinstance(file, TextIOBase):
-            write_records(self.records(), file)
-            return
-        with atomic_path(file) as path, open(path, "w", newline="", encoding="utf-8") as opened:
-            write_records(self.records(), opened)
-
-
-def write_records(records: Iterator[dict[str, Any]], file: Any) -> None:
-    """Write records as CSV with a header."""
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in record.items()})
+        records = (record for reason in self.rows for record in reason.records())
+        return pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, float))
 
 
 # ---- one class against one rival -------------------------------------------------------------------------
@@ -145,36 +116,24 @@ class Pair:
 
     @classmethod
     def of(
-        cls,
-        model: ZeroShotClassifier,
-        column: int,
-        rival: int,
-        calibration: float = 0.0,
-        weights: FloatArray | None = None,
+        cls, model: ZeroShotClassifier, pair: IndexArray, calibration: float, weights: FloatArray | None
     ) -> Pair:
         """Compare two classes of a model; ``weights`` (2, n_classes) take the place of attributes."""
-        S, pair = model.prototypes_, np.array([column, rival])
-        labels = (_plain(model.classes_[column]), _plain(model.classes_[rival]))
-        if weights is not None:
-            used = np.flatnonzero(weights.any(axis=0))
-            rows = difference_rows(model, column, rival, np.empty(0, dtype=np.intp))
-            return cls(labels, [str(model.classes_[c]) for c in used], weights[:, used], *rows, calibration)
-        differing = np.flatnonzero(S[column] != S[rival])
-        known = meaningful_names(model)
-        names = [known[k] if known else f"attribute {k}" for k in differing]
-        rows = difference_rows(model, column, rival, differing)
-        return cls(labels, names, S[np.ix_(pair, differing)], *rows, calibration)
+        S, names = model.prototypes_[pair], meaningful_names(model)
+        if weights is None:
+            shown = attributes = np.flatnonzero(S[0] != S[1])
+            listed = [names[k] if names else f"attribute {k}" for k in shown]
+        else:
+            shown, attributes = np.flatnonzero(weights.any(axis=0)), np.empty(0, dtype=np.intp)
+            listed = [str(model.classes_[c]) for c in shown]
+        values = (S if weights is None else weights)[:, shown]
+        rows = difference_rows(model, pair, attributes)
+        best, rival = model.classes_[pair].tolist()
+        return cls((best, rival), listed, values, *rows, calibration)
 
-    def products(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what each attribute, all of them at once, and all that differs contribute.
-
-        ``X`` are scaled samples; the shapes are (samples, attributes), (samples,) and (samples,).
-        """
-        parts = X @ self.coef.T + self.intercept  # (samples, attributes + 2)
-        return parts[:, :-2], parts[:, -2], parts[:, -1]
-
-    def reason(self, sample: int, single: FloatArray, described: float, total: float, top: int) -> Reason:
-        """Return the parts of one sample by name."""
+    def reason(self, sample: int, products: FloatArray, top: int) -> Reason:
+        """Return the parts of one sample by name, given its products with the rows (attributes + 2,)."""
+        single, (described, total) = products[:-2], products[-2:]
         difference = float(total + self.calibration)
         rest = {"samples": total - described, "calibration": self.calibration}
         shown: list[tuple[str, int, float | None]]
@@ -206,25 +165,23 @@ def meaningful_names(model: ZeroShotClassifier) -> list[str] | None:
 
 
 def difference_rows(
-    model: ZeroShotClassifier, column: int, rival: int, attributes: IndexArray
+    model: ZeroShotClassifier, pair: IndexArray, attributes: IndexArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows of f(x, c) minus the same with one attribute, with all, and of all of the rival.
 
     The shapes are (attributes + 2, features) and (attributes + 2,).
     """
-    S = model.prototypes_
-    replaced = np.repeat(S[column : column + 1], len(attributes) + 1, axis=0)
-    replaced[np.arange(len(attributes)), attributes] = S[rival, attributes]
-    replaced[-1] = S[rival]
+    (column, rival), (own, other) = pair.tolist(), model.prototypes_[pair]
+    S = np.repeat(own[None], len(attributes) + 2, axis=0)
+    S[np.arange(len(attributes)) + 1, attributes] = other[attributes]
+    S[-1] = other
     # f(x, s_c) - f(x, s_c with s_ck of the rival), f(x, s_c) - f(x, s_r), f(x, c) - f(x, r)
-    coef, intercept = model.rows_as(column, np.concatenate([S[column : column + 1], replaced]))
-    other = coef[-1:], intercept[-1:]  # a row is a function of the description,
-    if model.has_samples(column) or model.has_samples(
-        rival
-    ):  # and of the samples of the class, if it counts them
-        other = model.rows_as(rival, S[rival : rival + 1])
-    coef = np.concatenate([coef, other[0]], dtype=np.float64)
-    intercept = np.concatenate([intercept, other[1]], dtype=np.float64)
+    coef, intercept = model.rows_as(column, S)
+    last = coef[-1:], intercept[-1:]  # a row is a function of the description,
+    if model.has_samples(column) or model.has_samples(rival):  # and of samples of the class, if they count
+        last = model.rows_as(rival, other[None])
+    coef = np.concatenate([coef, last[0]], dtype=np.float64)
+    intercept = np.concatenate([intercept, last[1]], dtype=np.float64)
     return coef[0] - coef[1:], intercept[0] - intercept[1:]
 
 
@@ -238,11 +195,6 @@ def strongest(values: FloatArray, top: int) -> list[int]:
     positive = [int(at) for at in order if values[at] > 0]
     negative = [int(at) for at in order[::-1] if values[at] < 0]
     return positive[:top] + negative[:top]
-
-
-def _plain(label: Any) -> Any:
-    """Return a label as a Python value."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 # ---- samples -----------------------------------------------------------------------------------------------
@@ -268,7 +220,11 @@ def explain(
     bias : ndarray of shape (n_classes,), optional
         What the calibration subtracts from the scores.
     """
-    _check(model, top)
+    model.solve()
+    if top < 1:
+        raise UnseenError(f"Got top={top!r}, but expected at least 1.")
+    if len(model.classes_) < 2:
+        raise UnseenError("The model has one class, so there is no rival. Add a class first.")
     X = as_rows(X)
     X = X[:] if isinstance(X, Rows) else X
     bias = np.zeros(len(model.classes_)) if bias is None else bias
@@ -280,10 +236,9 @@ def explain(
     for pair in np.unique(pairs, axis=0):  # the rows of a pair serve all its samples
         samples = np.flatnonzero((pairs == pair).all(axis=1)).tolist()
         of_pair = None if weights is None else weights[np.searchsorted(used, pair)]
-        column, other = pair.tolist()
-        compared = Pair.of(model, column, other, float(bias[other] - bias[column]), of_pair)
-        parts = zip(*compared.products(rows[samples]))
-        reasons |= {sample: compared.reason(sample, *part, top) for sample, part in zip(samples, parts)}
+        compared = Pair.of(model, pair, float(bias[pair[1]] - bias[pair[0]]), of_pair)
+        products = rows[samples] @ compared.coef.T + compared.intercept  # (samples, attributes + 2)
+        reasons |= {sample: compared.reason(sample, row, top) for sample, row in zip(samples, products)}
     return Explanation([reasons[sample] for sample in range(len(rows))])
 
 
@@ -301,18 +256,6 @@ def choose_pairs(scores: FloatArray, rival: int | None) -> IndexArray:
 
 
 def _column(model: ZeroShotClassifier, rival: Any) -> int:
-    labels = [rival] if np.isin(rival, model.classes_) else [_as_label(model, rival)]
-    return int(label_positions(labels, model.classes_, "rival", "is not a class of the model")[0])
-
-
-def _as_label(model: ZeroShotClassifier, rival: Any) -> Any:
-    """Return a class given as text as the label of that name, if labels are numbers."""
-    return next((label for label in model.classes_.tolist() if str(label) == str(rival)), rival)
-
-
-def _check(model: ZeroShotClassifier, top: int) -> None:
-    model.solve()
-    if top < 1:
-        raise UnseenError(f"Got top={top!r}, but expected at least 1.")
-    if len(model.classes_) < 2:
-        raise UnseenError("The model has one class, so there is no rival. Add a class first.")
+    """Return the column of a class that is given as its label or as text."""
+    found = [label for label in model.classes_.tolist() if str(label) == str(rival)] or [rival]
+    return int(label_positions(found[:1], model.classes_, "rival", "is not a class of the model")[0])

@@ -1,16 +1,14 @@
-"""Explanations of samples wherever they are, as text and as a small chart."""
+"""Explanations of samples wherever they are, as text and as a table."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from unseen._core.blocks import row_blocks
-from unseen.errors import need_extra
-from unseen.methods.explanation import Explanation, Part, Reason, write_records
+from unseen.methods.explanation import COLUMNS, Part, Reason
 from unseen.models.io import Model
 from unseen.models.prediction import Samples, matched_features
 
@@ -22,7 +20,6 @@ IN_WORDS = {
     "samples": "samples of the classes",
     "calibration": "calibration",
 }
-FOR, AGAINST = "#2a78d6", "#c2571a"  # of the chart: for the class, against it
 
 
 def explain_samples(model: Model, samples: Samples, rival: Any = None, top: int = 5) -> Iterator[Reason]:
@@ -58,29 +55,18 @@ def format_reason(reason: Reason) -> str:
       + calibration              2  25 %
     """
     head = f"sample {reason.sample}: {reason.predicted} rather than {reason.rival}"
-    rows = [_cells(part) for part in reason.parts if part.contribution is not None]
+    rows = [_cells(part, part.contribution) for part in reason.parts if part.contribution is not None]
     name, values, number, share = (max(map(len, column)) for column in zip(*rows)) if rows else (0,) * 4
-    lines = [f"  {a:<{name}}  {b:<{values}}  {c:>{number}}  {d:>{share}}".rstrip() for a, b, c, d in rows]
-    return "\n".join(
-        [
-            f"{head} (difference {reason.difference:.4g})",
-            *(f"  {line}" for line in combinations(reason)),
-            *lines,
-        ]
-    )
+    lines = [f"{a:<{name}}  {b:<{values}}  {c:>{number}}  {d:>{share}}".rstrip() for a, b, c, d in rows]
+    return "\n  ".join([f"{head} (difference {reason.difference:.4g})", *combinations(reason), *lines])
 
 
-def _cells(part: Part) -> tuple[str, str, str, str]:
+def _cells(part: Part, contribution: float) -> tuple[str, str, str, str]:
     """Return the name of a part, the values of the attribute, the contribution and its share."""
-    assert part.contribution is not None
+    sign = "+" if contribution > 0 else "-"
     values = "" if part.value is None else f"{part.value:.3g}, rival {part.rival_value:.3g}"
     share = "" if part.share is None else f"{100 * part.share:.0f} %"
-    return (
-        f"{'+' if part.contribution > 0 else '-'} {name_part(part)}",
-        values,
-        f"{part.contribution:.3g}",
-        share,
-    )
+    return f"{sign} {name_part(part)}", values, f"{contribution:.3g}", share
 
 
 def name_part(part: Part) -> str:
@@ -114,33 +100,8 @@ def combine(weights: Iterable[tuple[str, float]], most: int = 5) -> str:
 
 def write_csv(reasons: Iterable[Reason], file: Any) -> None:
     """Write one line per part, the reasons one after the other."""
-    write_records((record for reason in reasons for record in Explanation([reason]).records()), file)
-
-
-# ---- a chart -------------------------------------------------------------------------------------------
-
-
-def plot_reason(reason: Reason, ax: Any = None) -> Any:
-    """Draw what speaks for the class and against it as horizontal bars; return the axes.
-
-    Parameters
-    ----------
-    reason : Reason
-    ax : matplotlib axes, optional
-        By default those of a new figure.
-    """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise need_extra("matplotlib", "report", "A chart") from None
-    parts = [part for part in reason.parts if part.contribution is not None]
-    values = np.array([part.contribution for part in parts], dtype=float)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5, 0.6 + 0.3 * len(parts)), layout="constrained")
-    ax.barh(np.arange(len(parts)), values, color=np.where(values > 0, FOR, AGAINST))
-    ax.set_yticks(np.arange(len(parts)), [name_part(part) for part in parts])
-    ax.invert_yaxis()  # the first part on top
-    ax.axvline(0, color="black", linewidth=0.8)
-    ax.set_title(f"sample {reason.sample}: {reason.predicted} rather than {reason.rival}", fontsize="medium")
-    ax.set_xlabel("contribution to the difference of the scores")
-    return ax
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for reason in reasons:
+        for record in reason.records():
+            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in record.items()})
