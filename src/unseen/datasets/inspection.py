@@ -57,8 +57,8 @@ def describe(
         "feature_type": None if X is None else str(X.dtype),
         "samples_per_class": None if y is None else _balance(y),
         "split_rule": rule,
-        "split": _split_sizes(dataset, split),
-        "splits": _listed_folds(dataset) if split is None else split_statistics(split, y),
+        "split": {part: len(getattr(split, part)) for part in ("train", "test_seen", "test_unseen") if split},
+        "splits": split_statistics(split, y) if split else [],
         "variance": None if X is None or y is None else class_variance(X, y),
         "files": [{"file": str(path), "sha256": dataset.checksums[str(path)]} for path in dataset.files],
         "checksum": None if dataset.missing else dataset.checksum,
@@ -117,26 +117,6 @@ def split_statistics(split: GZSLSplit, y: IndexArray) -> list[Facts]:
         classes = {part: len(np.unique(y[index])) for part, index in zip(PARTS, samples)}
         rows.append({"name": f"val{number}", **counts, "classes": classes})
     return rows
-
-
-def _listed_folds(dataset: ZeroShotDataset) -> list[Facts]:
-    """Return the rows of the table without labels: classes are known, samples only of the test part."""
-    samples = dict.fromkeys(PARTS) | {"test": _size(dataset.test_unseen)}
-    n_unseen = int(dataset.unseen.sum())
-    sizes = [(len(train), len(val)) for train, val in dataset.class_folds or ()]
-    counts = [dict(zip(PARTS, [train] * 3 + [val] * 2 + [n_unseen])) for train, val in sizes]
-    return [{"name": f"val{n}", **samples, "classes": classes} for n, classes in enumerate(counts, start=1)]
-
-
-def _split_sizes(dataset: ZeroShotDataset, split: GZSLSplit | None) -> dict[str, int | None]:
-    train = dataset.trainval if split is None else split.train
-    found = dataset if split is None else split
-    parts = {"train": train, "test_seen": found.test_seen, "test_unseen": found.test_unseen}
-    return {name: _size(index) for name, index in parts.items()}
-
-
-def _size(part: IndexArray | None) -> int | None:
-    return None if part is None else len(part)
 
 
 def _range(blocks: Iterable[FloatArray]) -> dict[str, float] | None:
@@ -233,14 +213,10 @@ def _split_table(facts: Mapping[str, Any]) -> str:
     """Return the paper's table: samples / classes of every part."""
     if not facts["splits"]:
         return ""
-    sizes = ", ".join(f"{name} {_known(size)}" for name, size in facts["split"].items())
+    sizes = ", ".join(f"{name} {size}" for name, size in facts["split"].items())
     rows: list[Sequence[str]] = [["", *PARTS]]
     for fold in facts["splits"]:
-        rows.append([fold["name"], *(f"{_known(fold[part])} / {fold['classes'][part]}" for part in PARTS)])
+        rows.append([fold["name"], *(f"{fold[part]} / {fold['classes'][part]}" for part in PARTS)])
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in rows]
     return "\n".join([f"Split ({facts['split_rule']}): {sizes}; samples / classes per fold", *lines])
-
-
-def _known(size: int | None) -> str:
-    return "?" if size is None else str(size)

@@ -171,7 +171,6 @@ def assemble(
     parts = {part: _sample_positions(content, part) for part in SPLIT_WORDS.values()}
     chosen = content.get("unseen_classes") if unseen_classes is None else np.array(unseen_classes)
     unseen = None if chosen is None else _class_rows(chosen, content, described, "unseen_classes")
-    groups = np.unique(content["groups"].ravel(), return_inverse=True)[1] if "groups" in content else None
     missing = _missing(content, described, pieces.notes) if pieces.missing is None else pieces.missing
     return ZeroShotDataset(
         name=pieces.name,
@@ -184,7 +183,7 @@ def assemble(
         feature_names=pieces.feature_names,
         **parts,
         class_folds=pieces.class_folds,
-        groups=None if groups is None else groups.astype(np.intp),
+        groups=np.unique(content["groups"].ravel(), return_inverse=True)[1] if "groups" in content else None,
         sample_names=content["files"].astype(str) if "files" in content else None,
         files=(*pieces.files, *described.files),
         missing=tuple(missing),
