@@ -90,7 +90,7 @@ def test_unknown_name_is_answered_with_the_nearest():
         (np.ones(3), "shape (3,)"),
         (np.ones((0, 3)), "shape (0, 3)"),
         (np.array([[0.0, np.nan], [1, 1]]), "prototypes[0, 1] is nan"),
-        (pd.DataFrame(np.eye(2), index=["a", "a"]), "names a class twice"),
+        (pd.DataFrame(np.eye(2), index=["a", "a"]), "'a' is described twice"),
     ],
 )
 def test_bad_prototypes(prototypes, words):

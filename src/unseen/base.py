@@ -14,16 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, IndexArray
-from unseen._core.labels import (
-    LabelArray,
-    attribute_names,
-    candidate_columns,
-    check_labels,
-    is_labeled,
-    label_positions,
-    split_prototypes,
-)
-from unseen._core.prototypes import Prototypes, align
+from unseen._core.labels import LabelArray, candidate_columns, check_labels, label_positions
+from unseen._core.prototypes import Prototypes, align, as_prototypes, is_labeled
 from unseen._core.representation import Documented, one_line_repr
 from unseen._core.rows import Rows, as_rows
 from unseen._core.scaling import Standardization
@@ -244,10 +236,10 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             is worth ``kappa`` samples.
         """
         self.solve()
-        labels, S = split_prototypes(prototypes, np.empty(0))
-        names = attribute_names(prototypes)
-        if names is not None and hasattr(self, "attribute_names_"):
-            S = align(Prototypes(labels, tuple(names), S), self.attribute_names_.tolist()).values
+        new = as_prototypes(prototypes)
+        if new.columns and hasattr(self, "attribute_names_"):
+            new = align(new, self.attribute_names_.tolist())
+        labels, S = new.index, new.values
         if S.shape[1] != self.prototypes_.shape[1]:
             raise UnseenError(
                 f"The new prototypes have {S.shape[1]} attributes, expected {self.prototypes_.shape[1]} "
@@ -372,7 +364,8 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         X, y, weight = weigh_samples(*self._validate(X, y), sample_weight)
         for model in models:
             model.check_parameters()
-        classes, S = split_prototypes(self.prototypes, y)
+        described = as_prototypes(self.prototypes, y)
+        classes, S = described.index, described.values
         self._check_space(S, X.shape[1])
         index = label_positions(y, classes)
         seen = np.bincount(index, minlength=len(classes)) > 0
@@ -442,8 +435,8 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     def _keep_attribute_names(self) -> None:
         """Keep the names of the columns of the prototypes, if they have names."""
         self.__dict__.pop("attribute_names_", None)
-        names = attribute_names(self.prototypes)
-        if names is not None:
+        names = as_prototypes(self.prototypes).columns
+        if names:
             self.attribute_names_ = np.array(names)
 
     def forget(self) -> None:

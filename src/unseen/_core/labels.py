@@ -1,17 +1,17 @@
-"""Class labels: the one place where a label is looked up, and prototypes in any form become rows."""
+"""Class labels: the one place where a label is looked up."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen.errors import UnseenError, did_you_mean, one_line
+from unseen._core.blocks import BoolArray, IndexArray
+from unseen.errors import UnseenError, did_you_mean
 
 LabelArray = NDArray[Any]  # integers or strings
 UNKNOWN = "unknown"  # the label of a sample that is rejected, and of the root of a taxonomy
@@ -185,113 +185,3 @@ def class_mask(index: Iterable[int] | IndexArray, n_classes: int) -> BoolArray:
     array([ True, False,  True, False])
     """
     return np.isin(np.arange(n_classes), np.asarray(index, dtype=np.intp))
-
-
-# ---- prototypes in any form ------------------------------------------------------------------------------
-
-
-class Parts(NamedTuple):
-    """What prototypes consist of."""
-
-    labels: list[Any] | None  # of the classes; None if they are only counted
-    names: list[Any]  # of the attributes, if they have any
-    rows: Any  # one per class
-
-
-def prototype_parts(prototypes: Any) -> Parts:
-    """Return the parts of an array, a mapping, or a DataFrame, without importing its library.
-
-    A DataFrame names its classes in its index; or in its first column, if that is text and no index is.
-    """
-    if isinstance(prototypes, Mapping):
-        names = _names_of_rows(prototypes)
-        rows = [[row[name] for name in names] if names else row for row in prototypes.values()]
-        return Parts(list(prototypes), names, rows)
-    if not hasattr(prototypes, "columns"):
-        return Parts(None, [], prototypes)
-    names, index = list(prototypes.columns), getattr(prototypes, "index", None)
-    labels = None if index is None else list(index)  # polars has no index, pandas counts rows by default
-    if names and labels in (None, list(range(len(prototypes)))) and hasattr(prototypes, "__getitem__"):
-        first = list(prototypes[names[0]])
-        if first and all(isinstance(cell, str) for cell in first):
-            return Parts(first, names[1:], np.asarray(prototypes, dtype=object)[:, 1:])
-    return Parts(labels, names, prototypes)
-
-
-def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
-    """Return the names in the first row, which all rows must have; none if rows are only numbers."""
-    names = [list(row.keys()) if hasattr(row, "keys") else [] for row in prototypes.values()]
-    if not names or not all(names):
-        return []
-    for label, other in zip(prototypes, names):
-        differing = sorted(map(str, set(names[0]) ^ set(other)))
-        if differing:
-            raise UnseenError(
-                f"Only one of the classes {str(next(iter(prototypes)))!r} and {str(label)!r} has the "
-                f"attribute {differing[0]!r}. Describe every class by the same attributes."
-            )
-    return names[0]
-
-
-def is_labeled(prototypes: Any) -> bool:
-    """Return whether prototypes name their classes."""
-    return prototype_parts(prototypes).labels is not None
-
-
-def attribute_names(prototypes: Any) -> list[str] | None:
-    """Return the names of the attributes: of the columns of a table, or of the rows of a mapping.
-
-    Column numbers and duplicate names do not count as names.
-
-    >>> attribute_names({"owl": {"blue": 0.1, "big": 0.8}, "jay": {"big": 0.2, "blue": 0.9}})
-    ['blue', 'big']
-    """
-    names = prototype_parts(prototypes).names
-    named = bool(names) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
-    return names if named and names != list(map(str, range(len(names)))) else None
-
-
-def split_prototypes(prototypes: Any, y: ArrayLike) -> tuple[LabelArray, FloatArray]:
-    """Return (class labels, rows) from an array, a DataFrame, a mapping, or None for one-hot rows."""
-    if prototypes is None:
-        classes = np.unique(y)
-        return classes, np.eye(len(classes))
-    S, parts = prototype_rows(prototypes), prototype_parts(prototypes)
-    if S.ndim != 2 or 0 in S.shape:
-        raise UnseenError(
-            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
-        )
-    if not np.isfinite(S).all():
-        row, column = np.argwhere(~np.isfinite(S))[0]
-        raise UnseenError(f"{_cell(parts, row, column)} is {S[row, column]}, expected a finite number.")
-    classes = np.arange(len(S)) if parts.labels is None else np.asarray(parts.labels)
-    labels, count = np.unique(classes, return_counts=True)
-    if (count > 1).any():
-        twice = str(labels[count > 1][0])
-        raise UnseenError(f"prototypes names a class twice ({twice!r}). Pass one prototype row per class.")
-    return classes, S
-
-
-def prototype_rows(prototypes: Any) -> FloatArray:
-    """Return prototypes as numbers, (classes, attributes); the first word among them is an error."""
-    parts = prototype_parts(prototypes)
-    try:
-        return np.asarray(parts.rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        reason = one_line(error)
-    table = np.asarray(parts.rows, dtype=object)
-    for row, column in np.ndindex(table.shape) if table.ndim == 2 else ():
-        cell = table[row, column]
-        try:
-            float(cell)
-        except (TypeError, ValueError):
-            raise UnseenError(f"{_cell(parts, row, column)} is {cell!r}, expected a number.") from None
-    raise UnseenError(f"prototypes must be numbers, one row of equal length per class ({reason}).")
-
-
-def _cell(parts: Parts, row: int, column: int) -> str:
-    """Return where a number is: by the names of class and attribute, if there are any."""
-    if parts.labels is None:
-        return f"prototypes[{row}, {column}]"
-    attribute = repr(str(parts.names[column])) if parts.names else f"number {column}"
-    return f"prototypes: attribute {attribute} of class {str(parts.labels[row])!r}"

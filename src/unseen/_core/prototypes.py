@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from unseen._core.arrays import as_array
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import label_positions
 from unseen._core.scaling import scale_rows
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, did_you_mean, one_line
 
 # from a list of texts to an array (n_texts, width)
 Encoder = Callable[[list[str]], Any]
@@ -157,3 +157,104 @@ def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:
         raise UnseenError(f"The attribute {strange[0]!r} is not an attribute of the model.")
     order = [new.columns.index(name) for name in columns]
     return Prototypes(new.index, tuple(columns), new.values[:, order], new.files)
+
+
+# ---- prototypes in any form ------------------------------------------------------------------------------
+
+
+class Parts(NamedTuple):
+    """What prototypes consist of."""
+
+    labels: list[Any] | None  # of the classes; None if they are only counted
+    names: list[Any]  # of the attributes, if they have any
+    rows: Any  # one per class
+
+
+def prototype_parts(prototypes: Any) -> Parts:
+    """Return the parts of an array, a mapping, or a DataFrame, without importing its library.
+
+    A DataFrame names its classes in its index; or in its first column, if that is text and no index is.
+    """
+    if isinstance(prototypes, Mapping):
+        names = _names_of_rows(prototypes)
+        rows = [[row[name] for name in names] if names else row for row in prototypes.values()]
+        return Parts(list(prototypes), names, rows)
+    if not hasattr(prototypes, "columns"):
+        return Parts(None, [], prototypes)
+    names, index = list(prototypes.columns), getattr(prototypes, "index", None)
+    labels = None if index is None else list(index)  # polars has no index, pandas counts rows by default
+    if names and labels in (None, list(range(len(prototypes)))) and hasattr(prototypes, "__getitem__"):
+        first = list(prototypes[names[0]])
+        if first and all(isinstance(cell, str) for cell in first):
+            return Parts(first, names[1:], np.asarray(prototypes, dtype=object)[:, 1:])
+    return Parts(labels, names, prototypes)
+
+
+def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
+    """Return the names in the first row, which all rows must have; none if rows are only numbers."""
+    names = [list(row.keys()) if hasattr(row, "keys") else [] for row in prototypes.values()]
+    if not names or not all(names):
+        return []
+    for label, other in zip(prototypes, names):
+        differing = sorted(map(str, set(names[0]) ^ set(other)))
+        if differing:
+            raise UnseenError(
+                f"Only one of the classes {str(next(iter(prototypes)))!r} and {str(label)!r} has the "
+                f"attribute {differing[0]!r}. Describe every class by the same attributes."
+            )
+    return names[0]
+
+
+def is_labeled(prototypes: Any) -> bool:
+    """Return whether prototypes name their classes."""
+    return prototype_parts(prototypes).labels is not None
+
+
+def as_prototypes(prototypes: Any, y: ArrayLike = ()) -> Prototypes:
+    """Return prototypes from an array, a DataFrame or a mapping; one-hot rows for the labels y from None.
+
+    Column numbers and duplicate names do not count as names of attributes.
+
+    >>> as_prototypes({"owl": {"blue": 0.1, "big": 0.8}, "jay": {"big": 0.2, "blue": 0.9}}).columns
+    ('blue', 'big')
+    """
+    if prototypes is None:
+        classes = np.unique(y)
+        return Prototypes(classes, (), np.eye(len(classes)))
+    S, parts = prototype_rows(prototypes), prototype_parts(prototypes)
+    if S.ndim != 2 or 0 in S.shape:
+        raise UnseenError(
+            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
+        )
+    if not np.isfinite(S).all():
+        row, column = np.argwhere(~np.isfinite(S))[0]
+        raise UnseenError(f"{_cell(parts, row, column)} is {S[row, column]}, expected a finite number.")
+    classes = np.arange(len(S)) if parts.labels is None else np.asarray(parts.labels)
+    named = all(isinstance(name, str) for name in parts.names) and len(set(parts.names)) == len(parts.names)
+    counted = parts.names == list(map(str, range(len(parts.names))))
+    return Prototypes(classes, tuple(parts.names) if named and not counted else (), S)
+
+
+def prototype_rows(prototypes: Any) -> FloatArray:
+    """Return prototypes as numbers, (classes, attributes); the first word among them is an error."""
+    parts = prototype_parts(prototypes)
+    try:
+        return np.asarray(parts.rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        reason = one_line(error)
+    table = np.asarray(parts.rows, dtype=object)
+    for row, column in np.ndindex(table.shape) if table.ndim == 2 else ():
+        cell = table[row, column]
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            raise UnseenError(f"{_cell(parts, row, column)} is {cell!r}, expected a number.") from None
+    raise UnseenError(f"prototypes must be numbers, one row of equal length per class ({reason}).")
+
+
+def _cell(parts: Parts, row: int, column: int) -> str:
+    """Return where a number is: by the names of class and attribute, if there are any."""
+    if parts.labels is None:
+        return f"prototypes[{row}, {column}]"
+    attribute = repr(str(parts.names[column])) if parts.names else f"number {column}"
+    return f"prototypes: attribute {attribute} of class {str(parts.labels[row])!r}"

@@ -13,7 +13,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import FloatArray, IndexArray
-from unseen._core.labels import UNKNOWN, is_missing, prototype_parts
+from unseen._core.labels import UNKNOWN, is_missing
+from unseen._core.prototypes import prototype_parts
 from unseen._core.tables import read_csv
 from unseen.errors import UnseenError, did_you_mean
 

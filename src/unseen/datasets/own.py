@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import BoolArray, IndexArray
-from unseen._core.labels import (
-    attribute_names,
-    class_mask,
-    is_labeled,
-    label_positions,
-    prototype_rows,
-    split_prototypes,
-)
+from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import map_npy, npz_names, read_npz
-from unseen._core.prototypes import Descriptions, Prototypes
+from unseen._core.prototypes import Descriptions, Prototypes, as_prototypes, is_labeled, prototype_rows
 from unseen._core.rows import Rows
 from unseen._core.tables import read_csv
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features, check_class_names
@@ -218,8 +211,8 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
     if isinstance(given, str | PathLike):
         return read_prototypes(Path(given))
     if is_labeled(given):  # a DataFrame or a mapping
-        classes, S = split_prototypes(given, np.empty(0))
-        return Prototypes(classes.astype(str), tuple(attribute_names(given) or ()), S)
+        found = as_prototypes(given)
+        return replace(found, index=found.index.astype(str))
     if given is not None:
         raise UnseenError(
             f"Got prototypes of type {type(given).__name__}, expected a CSV file, a DataFrame indexed by "

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from unseen._core.blocks import FloatArray
-from unseen._core.labels import label_positions, split_prototypes
+from unseen._core.labels import label_positions
+from unseen._core.prototypes import as_prototypes
 from unseen._core.scaling import scale_rows, weigh_rows
 from unseen._core.training import Training, weigh_samples
 from unseen._core.workspace import Workspace
@@ -122,7 +123,8 @@ class ClosedForm(ZeroShotClassifier):
             raise UnseenError(_NO_SUMS)
         if self.prototypes is None and classes is None:
             raise UnseenError("Without prototypes the first block must name all classes: pass classes=[...].")
-        self.classes_, self.prototypes_ = split_prototypes(self.prototypes, classes)
+        described = as_prototypes(self.prototypes, classes)
+        self.classes_, self.prototypes_ = described.index, described.values
         self._keep_attribute_names()
         if classes is not None:
             label_positions(np.asarray(classes), self.classes_)  # rejects a class without prototype

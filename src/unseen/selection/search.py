@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.callbacks import FitCallbacks, with_callbacks
 from unseen._core.checks import Check, model_checks, warn_about
-from unseen._core.labels import LabelArray, label_positions, split_prototypes
+from unseen._core.labels import LabelArray, label_positions
 from unseen._core.parallel import results
 from unseen._core.progress import progress
+from unseen._core.prototypes import as_prototypes
 from unseen._core.representation import Documented, one_line_repr, shorten_help
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
@@ -456,7 +457,7 @@ class GZSLClassifierCV(
 def _check_classes(method: Any, y: LabelArray) -> None:
     """Reject labels without a description, all at once; a fold would see only some of them."""
     if isinstance(method, ZeroShotClassifier):
-        label_positions(y, split_prototypes(method.prototypes, y)[0])
+        label_positions(y, as_prototypes(method.prototypes, y).index)
 
 
 def _grid(estimator: Any, param_grid: Any) -> list[dict[str, Any]]:
