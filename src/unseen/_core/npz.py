@@ -69,8 +69,8 @@ def map_npy(path: Path) -> NDArray[Any]:
 def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return those of the named arrays that the file has; text is always of type str."""
     with _opened(path) as archive:
-        members = [Member.open(archive, path, name) for name in names if f"{name}.npy" in archive.namelist()]
-        return {member.name: member.read(archive) for member in members}
+        members = [Member.open(archive, path, name) for name in names]
+        return {member.name: member.read(archive) for member in members if member is not None}
 
 
 def npz_names(path: Path) -> list[str]:
@@ -93,11 +93,13 @@ class Member:
     def find(cls, path: Path, name: str) -> Member | None:
         """Return the member of this name, if the file has it."""
         with _opened(path) as archive:
-            return cls.open(archive, path, name) if f"{name}.npy" in archive.namelist() else None
+            return cls.open(archive, path, name)
 
     @classmethod
-    def open(cls, archive: zipfile.ZipFile, path: Path, name: str) -> Member:
-        """Read the header of a member, and reject one that announces what cannot be there."""
+    def open(cls, archive: zipfile.ZipFile, path: Path, name: str) -> Member | None:
+        """Read the header of a member, if it is there, and reject one that announces what cannot be there."""
+        if f"{name}.npy" not in archive.namelist():
+            return None
         info = archive.getinfo(f"{name}.npy")
         with archive.open(info) as file:
             shape, fortran, dtype = _read_header(file)

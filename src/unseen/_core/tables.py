@@ -72,21 +72,15 @@ class Table:
         for name in names:
             column = self.columns[name]
             if _is_text(column):
-                self._reject_text(name, _not_numbers(column), advice)
+                row = int(_not_numbers(column).argmax())
+                what = repr(column[row]) if column[row] else "empty"
+                message = f"{self.place(row, name)} is {what}, expected a number. {advice.format(name)}"
+                raise UnseenError(message.rstrip())
         kinds = [self.columns[name].dtype for name in names]
         found = np.empty((len(self), len(names)), dtype=np.result_type(np.float32, *kinds))
         for number, name in enumerate(names):
             found[:, number] = self.columns[name]
         return found
-
-    def _reject_text(self, name: str, wrong: BoolArray, advice: str) -> None:
-        row, count = int(wrong.argmax()), np.count_nonzero(wrong)
-        cell = str(self.columns[name][row])
-        what = f"is {cell!r}" if cell else "is empty"
-        more = f" ({count} such cells in this column)" if count > 1 else ""
-        raise UnseenError(
-            f"{self.place(row, name)} {what}, expected a number{more}. {advice.format(name)}".rstrip()
-        )
 
 
 def read_table(path: Path, text: Collection[str] = ()) -> Table:
