@@ -33,6 +33,18 @@ def test_layouts_and_fixed_batches_give_the_same(tmp_path, shape):
     np.testing.assert_allclose(found, np.hstack([x.mean((2, 3)), x.max((2, 3))]), rtol=1e-5, atol=1e-6)
 
 
+def test_quantized_features_do_not_depend_on_the_batch(tmp_path):
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["pixels"], ["whole", "scale", "zero"]),
+        helper.make_node("DequantizeLinear", ["whole", "scale", "zero"], ["rounded"]),
+        helper.make_node("ReduceMean", ["rounded"], ["features"], axes=[2, 3], keepdims=0),
+    ]
+    inputs = {"pixels": (TensorProto.FLOAT, ["batch", 3, "height", "width"])}
+    backbone = Backbone(write_model(tmp_path / "m.onnx", nodes, inputs, {"features": ["batch", 3]}))
+    x = pixels() * np.arange(1, 6, dtype=np.float32)[:, None, None, None]
+    np.testing.assert_array_equal(backbone(x), np.concatenate([backbone(row[None]) for row in x]))
+
+
 @pytest.mark.parametrize("output", [None, "map", "tokens"])
 def test_maps_and_tokens_are_averaged(tmp_path, output):
     x = pixels()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,18 @@ def find_output(session: InferenceSession, name: str | None, file: Path) -> str:
         near = did_you_mean(name, shapes)
         raise UnseenError(f"{file.name} has no output {name!r}, only {', '.join(shapes)}.{near}")
     return name
+
+
+def find_batch(entry: NodeArg, file: Path) -> int | None:
+    """Return how many images or texts a model takes at once; None if that is open.
+
+    A dynamically quantized model gets one: it scales its activations by all that it sees together.
+    """
+    size = entry.shape[0]
+    if isinstance(size, int) and size > 0:
+        return size
+    with open(file, "rb") as opened, mmap(opened.fileno(), 0, access=ACCESS_READ) as content:
+        return 1 if content.find(b"DynamicQuantize") >= 0 else None  # in the names of such operators
 
 
 def signature(entries: Iterable[NodeArg]) -> str:

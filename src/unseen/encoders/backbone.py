@@ -14,7 +14,7 @@ from unseen._core.arrays import as_array
 from unseen._core.blocks import FloatArray, row_blocks
 from unseen._core.hub import HUB_PREFIX
 from unseen.datasets.features import EncoderCard, check_same_encoder, describe_encoder
-from unseen.encoders._onnx import find_output, open_session, run_session, signature
+from unseen.encoders._onnx import find_batch, find_output, open_session, run_session, signature
 from unseen.encoders.preprocessing import Floats, Preprocessing, from_card, from_transformers
 from unseen.encoders.references import ModelFiles, Reference, find_model
 from unseen.errors import UnseenError
@@ -104,6 +104,7 @@ class Backbone:
         self.session = open_session(self.file, threads)
         entry = _find_input(self.session, self.file.name)
         self.input, self.shape = entry.name, tuple(entry.shape)
+        self.batch = find_batch(entry, self.file)
         self.dtype = np.float16 if entry.type == "tensor(float16)" else np.float32
         self.output = find_output(self.session, output, self.file)
         self.layout = _find_layout(self.shape, self.file.name)
@@ -129,12 +130,11 @@ class Backbone:
 
     def __call__(self, pixels: Floats) -> Floats:
         """Return the features (images, width) of an array (images, 3, size, size)."""
-        batch = self.shape[0]
-        if not isinstance(batch, int):
+        if self.batch is None:
             return self._run(pixels)
         # a fixed batch size: the last batch is padded with black images, whose rows are dropped
-        padded = np.pad(pixels, [(0, -len(pixels) % batch), (0, 0), (0, 0), (0, 0)])
-        rows = [self._run(padded[block]) for block in row_blocks(len(padded), batch)]
+        padded = np.pad(pixels, [(0, -len(pixels) % self.batch), (0, 0), (0, 0), (0, 0)])
+        rows = [self._run(padded[block]) for block in row_blocks(len(padded), self.batch)]
         return np.concatenate(rows)[: len(pixels)]
 
     def describe(self) -> EncoderCard:

@@ -11,7 +11,7 @@ import numpy as np
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.progress import progress
 from unseen.datasets.features import EncoderCard
-from unseen.encoders._onnx import find_output, open_session, run_session, signature
+from unseen.encoders._onnx import find_batch, find_output, open_session, run_session, signature
 from unseen.encoders.references import ModelFiles, Reference, find_model
 from unseen.errors import UnseenError, import_extra, one_line
 
@@ -55,8 +55,9 @@ class TextEncoder:
                 f"{self.file.name} takes {signature(self.inputs)}, expected a text encoder: "
                 f"{', '.join(TOKEN_INPUTS)}."
             )
-        # how many texts and tokens the model demands, if it does
-        self.batch, self.length = (n if isinstance(n, int) else None for n in self.inputs[0].shape)
+        self.batch = find_batch(self.inputs[0], self.file)
+        tokens = self.inputs[0].shape[1]
+        self.length = tokens if isinstance(tokens, int) else None  # that the model demands
         pooling = _read_pooling(self.files)
         self.output = find_output(self.session, self._pooled_output() if pooling else None, self.file)
         self.pooling = pooling or "mean"
