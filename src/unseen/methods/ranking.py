@@ -39,12 +39,12 @@ def project_box(u: FloatArray, w: FloatArray) -> FloatArray:
 def project_simplex(u: FloatArray, w: FloatArray) -> FloatArray:
     """SJE and SynC, ``max_c v_c``: the wrong classes push with ``b_c >= 0`` and together at most 1."""
     # b = max(0, u - t) with t = max(0, max over k of (sum of the k largest - 1) / k)
-    minus_t = -u
-    minus_t.sort(axis=2)
-    np.cumsum(minus_t, axis=2, out=minus_t)
+    rising = np.sort(-u, axis=2).reshape(-1, u.shape[2])
+    minus_t = np.ascontiguousarray(rising.T)  # (classes, samples x models): quicker to add up
+    np.cumsum(minus_t, axis=0, out=minus_t)
     minus_t += 1
-    minus_t /= np.arange(1, u.shape[2] + 1, dtype=u.dtype)
-    b = u + np.minimum(minus_t.min(axis=2, keepdims=True), 0)
+    minus_t /= np.arange(1, len(minus_t) + 1, dtype=u.dtype)[:, None]
+    b = u + np.minimum(minus_t.min(axis=0), 0).reshape(*u.shape[:2], 1)
     return np.asarray(np.maximum(b, 0, out=b))
 
 
