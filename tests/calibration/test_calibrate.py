@@ -31,6 +31,10 @@ def test_intervals_are_those_of_a_seed():
         for weights, chosen in found.by_weights.items():
             alone = bootstrap(maxima, given.y, SEEN, weights=weights, n_replicates=20, random_state=seed)
             np.testing.assert_array_equal(chosen.replicates.h, alone.h)
+        goal = Goal(min_seen=60)
+        found = calibrate(given, goal=goal, n_replicates=20, random_state=seed).by_weights["per-class"]
+        alone = bootstrap(maxima, given.y, SEEN, goal=goal, n_replicates=20, random_state=seed)
+        np.testing.assert_array_equal(found.replicates.gamma, alone.gamma)
     by_default, first = (calibrate(given, n_replicates=20, **o) for o in ({}, {"random_state": 0}))
     for weights, chosen in first.by_weights.items():
         np.testing.assert_array_equal(by_default.by_weights[weights].replicates.h, chosen.replicates.h)
@@ -102,3 +106,9 @@ def test_softmax_scores_with_absent_classes_are_not_called_strange():
     found = calibrate(Scores(scores, given.y, np.append(SEEN, np.zeros(15, bool)))).warnings
     assert len(found) == 2 and "are probabilities" in found[1]
     assert found[0].startswith("15 of 20 classes have no sample and are ignored in the averages")
+
+
+def test_rows_that_sum_to_one_are_no_probabilities_if_some_are_negative():
+    given = problem()
+    scores = given.scores + (1 - given.scores.sum(axis=1, keepdims=True)) / 5
+    assert calibrate(Scores(scores, given.y, SEEN)).warnings == []

@@ -98,3 +98,10 @@ def test_two_columns_of_one_name_are_refused():
     pd = pytest.importorskip("pandas")
     with pytest.raises(UnseenError, match="two columns with the same name"):
         SeenUnseenCurve.from_scores(pd.DataFrame(np.eye(2), columns=["a", "a"]), [0, 1], [True, False])
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs NumPy 2")
+def test_text_of_any_type_is_text():
+    given = np.array(["dog", "cow"], dtype=np.dtypes.StringDType())
+    assert find_columns(given, NAMES, 4).tolist() == [2, 0]
+    assert find_columns(["dog", "cow"], NAMES.astype(np.dtypes.StringDType()), 4).tolist() == [2, 0]

@@ -289,3 +289,18 @@ def test_nan_is_refused_by_place():
     scores[1, 2] = np.nan
     with pytest.raises(UnseenError, match=r"scores\[1, 2\] is NaN"):
         SeenUnseenCurve.from_scores(scores, [0, 1, 2], [True, False, False])
+
+
+@pytest.mark.parametrize("scores", [np.zeros(3), np.zeros((3, 3, 3))])
+def test_scores_that_are_no_table_are_refused(scores):
+    with pytest.raises(UnseenError, match="expected numbers of shape"):
+        SeenUnseenCurve.from_scores(scores, [0, 1, 2], [True, False, False])
+    with pytest.raises(UnseenError, match="expected numbers of shape"):
+        ScoreMaxima.from_scores(scores, [True, False, False])
+
+
+def test_a_third_reaches_a_third():
+    scores = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]]
+    curve = SeenUnseenCurve.from_scores(scores, [0, 0, 0, 2], [True, True, False])
+    assert curve.seen_alone < 100 / 3  # by rounding
+    assert curve.best(min_seen=100 / 3).seen == curve.seen_alone

@@ -91,6 +91,24 @@ def test_what_the_file_or_the_user_says_comes_first(tmp_path):
     assert read_scores(path, ["ant", "cow", "owl"], like=CHOSEN).seen.tolist() == [True, True, False]
 
 
+def test_the_user_corrects_the_file_and_seen_comes_before_seen_classes(tmp_path):
+    path = write(tmp_path / "scores.npz", scores=TABLE, class_names=NAMES, seen=[0, 0, 1], seen_classes=[1])
+    assert read_scores(path).seen.tolist() == [False, False, True]
+    assert read_scores(path, ["ant"]).seen.tolist() == [True, False, False]
+
+
+def test_names_in_one_file_alone_are_matched_by_position(tmp_path):
+    unnamed = Scores(TABLE, np.arange(3), np.array([True, False, True]))
+    path = write(tmp_path / "other.npz", scores=TABLE, class_names=["elk", "ant", "owl"])
+    assert read_scores(path, like=unnamed).seen.tolist() == [True, False, True]
+
+
+def test_every_sample_has_a_true_class_or_none(tmp_path):
+    path = write(tmp_path / "scores.npz", scores=TABLE, y=[0, 1], seen=[1, 0, 0])
+    with pytest.raises(UnseenError, match=r"y has shape \(2,\), expected the class of each of 3 samples"):
+        read_scores(path)
+
+
 def test_an_unknown_class_is_not_guessed(tmp_path):
     path = write(tmp_path / "other.npz", scores=TABLE, class_names=["ant", "cow", "elk"])
     with pytest.raises(UnseenError, match="has class 'elk', which the scores that chose gamma lack"):

@@ -77,6 +77,23 @@ def test_the_table_shows_both_weightings(npz):
         assert words in done.stdout
 
 
+def test_both_sides_alone_are_in_the_json_and_in_the_table(npz, problem):
+    curve = SeenUnseenCurve.from_scores(*problem, SEEN)
+    assert curve.unseen_alone != curve.seen_alone
+    got = calibrate_json(npz)["per_class"]
+    assert (got["U_alone"], got["S_alone"]) == (curve.unseen_alone, curve.seen_alone)
+    lines = {line.split("  ")[0]: line for line in calibrate(npz).stdout.splitlines()}
+    assert f"{curve.unseen_alone:.1f} %" in lines["unseen among unseen, A_U->Cu"]
+    assert f"{curve.seen_alone:.1f} %" in lines["seen among seen, A_S->Cs"]
+
+
+def test_an_open_end_of_the_interval_is_null(tmp_path):
+    path = tmp_path / "scores.npz"
+    np.savez(path, scores=[[9.0, 1.0, 0.0], [1.0, 9.0, 5.0]], y=[1, 2], seen=[1, 1, 0])
+    low, high = calibrate_json(path)["per_class"]["interval"]
+    assert high is None and low == 4.0
+
+
 def test_every_format_gives_the_same(tmp_path, problem, npz):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -168,6 +185,7 @@ def test_applied_scores_need_no_true_classes(named, other, tmp_path):
         np.savez(tmp_path / "new.npz", scores=archive["scores"], class_names=archive["class_names"])
     found = calibrate_json(named, "--apply", tmp_path / "new.npz", "--out", tmp_path / "new.csv")
     assert found["applied"]["H"] is None
+    assert calibrate("--gamma", 1, named, "--apply", tmp_path / "new.npz").stdout.count("\n") == 1
     calibrate_json(named, "--apply", other, "--out", tmp_path / "labeled.csv")
     assert (tmp_path / "new.csv").read_text() == (tmp_path / "labeled.csv").read_text()
 

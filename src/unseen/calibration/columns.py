@@ -57,11 +57,11 @@ def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, wh
 
 
 def _plain_labels(labels: ArrayLike) -> LabelArray:
-    """Return labels as numbers or as text of one type, also if they are objects, as pandas gives them."""
+    """Return labels as numbers or as text of one type, also if they are objects (pandas) or StringDType."""
     given: LabelArray = np.asarray(labels)
-    if given.dtype.kind == "O":
+    if given.dtype.kind in "OT":
         given = np.asarray(given.tolist())
-    return given.astype(str) if given.dtype.kind in "STO" else given
+    return given.astype(str) if given.dtype.kind in "SO" else given
 
 
 def _true_names(names: LabelArray | None) -> LabelArray | None:

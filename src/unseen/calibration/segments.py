@@ -16,11 +16,8 @@ _DENSE = 16  # a run of narrow segments wider than this many resolutions is more
 
 def segment_bounds(breakpoints: FloatArray, k: IndexArray) -> tuple[FloatArray, FloatArray]:
     """Return the ends (low, high) of segments k."""
-    K = len(breakpoints)
-    low, high = np.full(len(k), -np.inf), np.full(len(k), np.inf)
-    low[k > 0] = breakpoints[k[k > 0] - 1]
-    high[k < K] = breakpoints[k[k < K]]
-    return low, high
+    ends = np.concatenate([[-np.inf], breakpoints, [np.inf]])
+    return ends[k], ends[k + 1]
 
 
 def usable_segments(breakpoints: FloatArray, resolution: float = 0.0) -> BoolArray:
