@@ -12,7 +12,7 @@ from unseen import __version__
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.checks import Check, model_checks, select
 from unseen.errors import UnseenError
-from unseen.metrics import harmonic_mean
+from unseen.metrics import harmonic_mean, percentile_interval
 from unseen.selection.confidence import class_thresholds
 from unseen.selection.gamma import gamma_at_retention, retention_at
 from unseen.selection.rehearsal import N_PARTS, Trial, last_step
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the card as JSON
 REPLICATES = 2000
-CONFIDENCE = 95  # percent
 COVERAGE = 0.9  # of the sets of candidates whose thresholds are shown
 N_POINTS = 5  # of the trade-off, from no calibration to gamma
 ACCURACIES = ("unseen", "seen", "H")
@@ -75,22 +74,22 @@ class Card:
     def to_json(self) -> dict[str, Any]:
         """Return the card as JSON values, without what is not known."""
         known = {name: value for name, value in asdict(self).items() if value is not None}
-        found = {name: list(v) if isinstance(v, tuple) else v for name, v in known["expected"].items()}
-        return {**known, "expected": found, "checks": [check.to_json() for check in self.checks]}
+        expected = known["expected"] | {name: list(known["expected"][name]) for name in ACCURACIES}
+        return known | {"expected": expected, "checks": [check.to_json() for check in self.checks]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Return the card from JSON values."""
-        values = dict(document)
-        if values.get("format") != FORMAT:
+        if document.get("format") != FORMAT:
             raise UnseenError(
-                f"The card has format {values.get('format')}, expected {FORMAT}. Read it with the version of "
-                "unseen that wrote it, or a newer one."
+                f"The card has format {document.get('format')}, expected {FORMAT}. Read it with the version "
+                "of unseen that wrote it, or a newer one."
             )
-        values["checks"] = [Check.from_json(check) for check in values.get("checks", ())]
-        expected = values.pop("expected")
-        unseen, seen, H = (tuple(expected[kind]) for kind in ACCURACIES)
-        return cls(**values, expected=Expected(unseen, seen, H, expected["samples"]))
+        expected = document["expected"]
+        estimates = {name: tuple(expected[name]) for name in ACCURACIES}
+        checks = [Check.from_json(check) for check in document.get("checks", ())]
+        found = Expected(**estimates, samples=expected["samples"])
+        return cls(**{**document, "expected": found, "checks": checks})
 
     def __str__(self) -> str:
         return format_card(self)
@@ -163,24 +162,18 @@ def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
 
 def trade_off(model: GZSLClassifierCV) -> list[Mapping[str, Any]]:
     """Return a handful of points of the held-out curve, from no calibration to gamma."""
-    points: dict[str, Mapping[str, Any]] = {}  # by option
+    points: dict[str, Mapping[str, Any]] = {}  # by the option of ``unseen fit`` that chooses it
     for gamma in _gammas_between(model):
         seen, unseen = held_out_counts(model, gamma)
         S = 100 * float(np.mean(np.concatenate([c.share for c in seen])))
         U = 100 * float(np.mean([c.share.mean() for c in unseen]))
         H = float(harmonic_mean(U, S))
-        accuracies = {name: round(value, 2) for name, value in (("unseen", U), ("seen", S), ("H", H))}
-        option = _option(model, gamma, S)
-        if option not in points or accuracies["unseen"] > points[option]["unseen"]:
+        option = "--gamma 0" if gamma == 0 else f"--min-seen {np.floor(S):.0f}"
+        option = "as fitted" if gamma == model.gamma_ else option
+        if option not in points or round(U, 2) > points[option]["unseen"]:
+            accuracies = {"unseen": round(U, 2), "seen": round(S, 2), "H": round(H, 2)}
             points[option] = {"gamma": gamma, **accuracies, "option": option}
     return list(points.values())
-
-
-def _option(model: GZSLClassifierCV, gamma: float, seen: float) -> str:
-    """Return the option of ``unseen fit`` that chooses a point of the trade-off."""
-    if gamma == model.gamma_:
-        return "as fitted"
-    return "--gamma 0" if gamma == 0 else f"--min-seen {np.floor(seen):.0f}"
 
 
 def _gammas_between(model: GZSLClassifierCV) -> list[float]:
@@ -216,18 +209,14 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
     class is in a set of coverage 0.9.
     """
     found, rejection = model.held_out_.reliability, model.held_out_.rejection
+    thresholds = class_thresholds(model.held_out_.sets, COVERAGE, np.array([True, False]))
     return {
         "temperature": model.temperature_,
         "ece": {kind: round(by_kind.ece, 4) for kind, by_kind in found.items()},
         "samples": {kind: int(by_kind.samples.sum()) for kind, by_kind in found.items()},
         "auroc": None if rejection is None else round(rejection.auroc, 4),
-        "candidates": _candidate_thresholds(model),
+        "candidates": {kind: round(float(t), 6) for kind, t in zip(("seen", "unseen"), thresholds)},
     }
-
-
-def _candidate_thresholds(model: GZSLClassifierCV) -> dict[str, float]:
-    found = class_thresholds(model.held_out_.sets, COVERAGE, np.array([True, False]))
-    return {"seen": round(float(found[0]), 6), "unseen": round(float(found[1]), 6)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,9 +298,8 @@ def estimate_unseen(
 
 
 def _interval(value: float, draws: FloatArray) -> Estimate:
-    tail = (100 - CONFIDENCE) / 2
-    low, high = np.percentile(draws, [tail, 100 - tail])
-    return round(value, 2), round(min(float(low), value), 2), round(max(float(high), value), 2)
+    low, high = percentile_interval(draws)
+    return round(value, 2), round(min(low, value), 2), round(max(high, value), 2)
 
 
 # ---- the card in words -----------------------------------------------------------------------------------
@@ -320,8 +308,14 @@ def _interval(value: float, draws: FloatArray) -> Estimate:
 def format_card(card: Card) -> str:
     """Return the card for a reader."""
     lines = [f"{name:<17} {value}" for name, value in card_lines(card).items()]
-    note = "Expected accuracies are per class, with 95 % intervals for a test set of this size."
-    return "\n".join([*lines, note, "", *_menu(card), *_loss(card)])
+    lines.append("Expected accuracies are per class, with 95 % intervals for a test set of this size.")
+    # what each point of the trade-off gives, and the option that chooses it
+    lines += ["", f"{'trade-off':<17} {'unseen':>7} {'seen':>7} {'H':>7}"]
+    for point in card.tradeoff:
+        lines.append(f"{point['option']:<17} " + " ".join(f"{point[kind]:7.1f}" for kind in ACCURACIES))
+    for check in model_checks(lost=card.lost):
+        lines += ["", f"{check.message} {check.advice}"]
+    return "\n".join(lines)
 
 
 def headline(card: Card) -> str:
@@ -337,18 +331,22 @@ def headline(card: Card) -> str:
 def card_lines(card: Card) -> dict[str, str]:
     """Return the facts of a card in words, by name."""
     seen, unseen = card.classes["seen"], card.classes["unseen"]
-    params = ", ".join(f"{name} {_short(value)}" for name, value in card.params.items())
+    values = (f"{v:.4g}" if isinstance(v, float) else str(v) for v in card.params.values())
+    params = ", ".join(map(" ".join, zip(card.params, values)))
+    ranked = sorted(card.compared.items(), key=lambda item: -item[1])
     made_of = f"{card.data}, {card.samples} samples of {card.features} features"
     facts = {
         "data": made_of if card.data else f"{card.features} features",
-        "seen classes": f"{len(seen)}: {_names(seen)}",
-        "unseen classes": f"{len(unseen)}: {_names(unseen)}"
+        "seen classes": f"{len(seen)}: {_first(seen)}",
+        "unseen classes": f"{len(unseen)}: {_first(unseen)}"
         if unseen
         else "none yet (unseen add-class adds them)",
-        **({"samples of new": ", ".join(f"{n} of {c}" for c, n in card.shots.items())} if card.shots else {}),
+        "samples of new": ", ".join(f"{n} of {name}" for name, n in (card.shots or {}).items()),
         "method": f"{card.method} ({params})" if params else card.method,
         "scaling": card.normalize or "none",
-        **_comparison(card),
+        "compared": ", ".join(f"{name} {h:.1f}" for name, h in ranked) + " (validation H)"
+        if len(ranked) > 1
+        else "",
         "gamma": _gamma_in_words(card),
     }
     kinds = {"unseen": "accuracy, unseen", "seen": "accuracy, seen", "H": "harmonic mean"}
@@ -356,7 +354,7 @@ def card_lines(card: Card) -> dict[str, str]:
         value, low, high = getattr(card.expected, kind)
         n = card.expected.samples[kind]
         facts[words] = f"{value:5.1f} %  ({low:.1f} to {high:.1f}; {n} held-out samples)"
-    return facts | _confidence(card.confidence)
+    return {name: words for name, words in facts.items() if words} | _confidence(card.confidence)
 
 
 def _gamma_in_words(card: Card) -> str:
@@ -370,36 +368,6 @@ def _gamma_in_words(card: Card) -> str:
     return f"{card.gamma:.4g}, {meaning} ({rules[card.gamma_rule]})"
 
 
-def _menu(card: Card) -> list[str]:
-    """Return the trade-off as a table: what each point gives, and the option that chooses it."""
-    rows = [f"{'trade-off':<17} {'unseen':>7} {'seen':>7} {'H':>7}"]
-    for point in card.tradeoff:
-        numbers = " ".join(f"{point[kind]:7.1f}" for kind in ACCURACIES)
-        rows.append(f"{point['option']:<17} {numbers}")
-    return rows
-
-
-def _loss(card: Card) -> list[str]:
-    if not card.lost:
-        return []
-    return ["", lost_in_words(card)]
-
-
-def lost_in_words(card: Card) -> str:
-    """Return which seen classes calibration costs most of their accuracy, and what to do."""
-    n, names = len(card.lost), _names(card.lost)
-    which, them = ("1 seen class keeps", "it") if n == 1 else (f"{n} seen classes keep", "them")
-    return f"{which} less than half of the accuracy without calibration: {names}. --min-seen protects {them}."
-
-
-def _comparison(card: Card) -> dict[str, str]:
-    """Return what was compared, best first, if several methods were."""
-    if len(card.compared) < 2:
-        return {}
-    ranked = sorted(card.compared.items(), key=lambda item: -item[1])
-    return {"compared": ", ".join(f"{name} {h:.1f}" for name, h in ranked) + " (validation H)"}
-
-
 def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
     ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in facts["ece"].items())
     auroc = "" if facts["auroc"] is None else f"AUROC {facts['auroc']:.2f}, held-out classes as unknown"
@@ -411,10 +379,6 @@ def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _names(names: Sequence[Any], most: int = 6) -> str:
+def _first(names: Sequence[Any], most: int = 6) -> str:
     shown = ", ".join(map(str, names[:most]))
     return shown if len(names) <= most else f"{shown}, ..."
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
