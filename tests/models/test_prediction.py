@@ -115,7 +115,7 @@ def test_what_fits_no_class_is_unknown(tmp_path):
 
 def test_a_method_alone_cannot_reject(X, model, tmp_path):
     np.save(tmp_path / "x.npy", X[:3])
-    with pytest.raises(UnseenError, match="LinearSV has no thresholds for unknown classes"):
+    with pytest.raises(UnseenError, match="LinearSV has no calibration and no thresholds"):
         list(predict_tables(model, open_samples(tmp_path / "x.npy"), reject=0.05))
 
 

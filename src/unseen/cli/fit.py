@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     from unseen._core.checks import Check
     from unseen._core.prototypes import Prototypes
-    from unseen.card import Card
+    from unseen.base import ZeroShotClassifier
     from unseen.datasets import ZeroShotDataset
     from unseen.encoders.text import TextEncoder
+
+
+NO_CARD = "default parameters, not calibrated: no class could be held out, so there is no card"
 
 
 @click.command(
@@ -98,7 +101,7 @@ def command(
     from unseen.datasets import load_dataset
     from unseen.datasets.splits import FEWEST_CLASSES
     from unseen.models.io import is_model, save_model
-    from unseen.models.training import train
+    from unseen.models.training import train, train_uncalibrated
 
     files = [text for text in (classes, *templates) if text and os.path.exists(text)]  # others are words
     inputs = [data, *prototypes, text_encoder, backbone, split_dir, *files]
@@ -126,47 +129,34 @@ def command(
     for note in dataset.notes:
         click.echo(f"note: {note}", err=True)
     if gamma == 0 and dataset.seen.sum() < FEWEST_CLASSES:
-        _fit_uncalibrated(dataset, method, normalize, model, as_json)
-        return
-    warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
-    goal: dict[str, Any] = {"min_seen": min_seen, "min_unseen": min_unseen, "unseen_share": unseen_share}
-    fitted, _ = train(dataset, method, normalize=normalize, gamma=gamma, verbose=not quiet, **goal)
-    if namer is not None:
-        fitted.held_out_.facts["text_encoder"] = namer.describe()
-    save_model(fitted, model)
-    _print_card(fitted.card(), as_json)
+        # too few seen classes to hold any out: the method with its default parameters
+        plain = train_uncalibrated(dataset, method, normalize=normalize)
+        save_model(plain, model)
+        _report(_describe(plain), NO_CARD, dataset.checks(), as_json)
+    else:
+        warnings.filterwarnings("ignore", message=r"U\d{3} ")  # printed with the card
+        goal: dict[str, Any] = {"min_seen": min_seen, "min_unseen": min_unseen, "unseen_share": unseen_share}
+        fitted, _ = train(dataset, method, normalize=normalize, gamma=gamma, verbose=not quiet, **goal)
+        if namer is not None:
+            fitted.held_out_.facts["text_encoder"] = namer.describe()
+        save_model(fitted, model)
+        card = fitted.card()
+        _report(card.to_json(), str(card), card.checks, as_json)
     click.echo(f"wrote {model}", err=True)
 
 
-def _fit_uncalibrated(
-    dataset: ZeroShotDataset, method: str, normalize: str, path: Path, as_json: bool
-) -> None:
-    """Write a method with its default parameters: there are too few seen classes to hold any out."""
-    from unseen.models.io import save_model
-    from unseen.models.training import train_uncalibrated
-
-    model = train_uncalibrated(dataset, method, normalize=normalize)
-    save_model(model, path)
+def _describe(model: ZeroShotClassifier) -> dict[str, Any]:
+    """Return what takes the place of a card if nothing was held out."""
     seen, unseen = model.classes_[model.seen_].tolist(), model.classes_[~model.seen_].tolist()
     name = type(model).__name__.lower()
-    facts = {"method": name, "params": {}, "gamma": 0.0, "classes": {"seen": seen, "unseen": unseen}}
-    words = (
-        f"{name} with its default parameters, not calibrated: no class could be held out, so there is no card"
-    )
-    click.echo(json.dumps(facts, indent=2) if as_json else words)
-    _print_checks(dataset.checks())
-    click.echo(f"wrote {path}", err=True)
+    return {"method": name, "params": {}, "gamma": 0.0, "classes": {"seen": seen, "unseen": unseen}}
 
 
-def _print_card(card: Card, as_json: bool) -> None:
+def _report(facts: dict[str, Any], words: str, checks: Sequence[Check], as_json: bool) -> None:
     """Print the card, and what may be wrong with data and model as lines on standard error."""
-    click.echo(json.dumps(card.to_json(), indent=2) if as_json else card)
-    _print_checks(card.checks)
-
-
-def _print_checks(checks: Sequence[Check]) -> None:
     from unseen._core.checks import in_lines
 
+    click.echo(json.dumps(facts, indent=2) if as_json else words)
     for severity in ("warning", "note"):
         for line in in_lines([check for check in checks if check.severity == severity]):
             click.echo(f"{severity}: {line}", err=True)

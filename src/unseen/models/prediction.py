@@ -208,11 +208,11 @@ def _score_blocks(model: Model, X: FloatArray) -> Iterator[tuple[slice, FloatArr
 
 
 def selected(model: Model) -> GZSLClassifierCV:
-    """Return the model if held-out samples have given it thresholds."""
+    """Return the model if held-out samples have calibrated it."""
     if not isinstance(model, GZSLClassifierCV):
         raise UnseenError(
-            f"{type(model).__name__} has no thresholds for unknown classes or sets, because nothing was "
-            "held out. Fit the model with unseen fit or GZSLClassifierCV."
+            f"{type(model).__name__} has no calibration and no thresholds, because nothing was held out. "
+            "Fit the model with unseen fit or GZSLClassifierCV."
         )
     return model
 
