@@ -105,8 +105,8 @@ def test_every_command_has_an_example_that_it_understands(name):
 
 
 def test_fit_lists_the_methods_in_its_help():
-    text = " ".join(help_of("fit").split())
-    assert all(f" {name}," in text or f" {name};" in text for name in METHODS)
+    text = "".join(help_of("fit").split())  # a line may end at a hyphen
+    assert f",{','.join(METHODS)};" in text
 
 
 def test_methods_are_listed_with_one_line_each():
