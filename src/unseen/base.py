@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, IndexArray
 from unseen._core.labels import LabelArray, candidate_columns, check_labels, label_positions
-from unseen._core.prototypes import Prototypes, align, as_prototypes, is_labeled
+from unseen._core.prototypes import Prototypes, align, as_prototypes, attribute_names, prototype_parts
 from unseen._core.representation import Documented, one_line_repr
 from unseen._core.rows import Rows, as_rows
 from unseen._core.scaling import Standardization
@@ -247,7 +247,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             )
         if classes is not None:
             labels = np.asarray(classes)
-        elif not is_labeled(prototypes):
+        elif prototype_parts(prototypes).labels is None:
             labels = self._next_labels(len(S))
         known = np.isin(labels, self.classes_)
         if known.any():
@@ -435,7 +435,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     def _keep_attribute_names(self) -> None:
         """Keep the names of the columns of the prototypes, if they have names."""
         self.__dict__.pop("attribute_names_", None)
-        names = as_prototypes(self.prototypes).columns
+        names = attribute_names(prototype_parts(self.prototypes))
         if names:
             self.attribute_names_ = np.array(names)
 

@@ -205,15 +205,8 @@ def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
     return names[0]
 
 
-def is_labeled(prototypes: Any) -> bool:
-    """Return whether prototypes name their classes."""
-    return prototype_parts(prototypes).labels is not None
-
-
 def as_prototypes(prototypes: Any, y: ArrayLike = ()) -> Prototypes:
     """Return prototypes from an array, a DataFrame or a mapping; one-hot rows for the labels y from None.
-
-    Column numbers and duplicate names do not count as names of attributes.
 
     >>> as_prototypes({"owl": {"blue": 0.1, "big": 0.8}, "jay": {"big": 0.2, "blue": 0.9}}).columns
     ('blue', 'big')
@@ -221,7 +214,8 @@ def as_prototypes(prototypes: Any, y: ArrayLike = ()) -> Prototypes:
     if prototypes is None:
         classes = np.unique(y)
         return Prototypes(classes, (), np.eye(len(classes)))
-    S, parts = prototype_rows(prototypes), prototype_parts(prototypes)
+    parts = prototype_parts(prototypes)
+    S = number_rows(parts)
     if S.ndim != 2 or 0 in S.shape:
         raise UnseenError(
             f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
@@ -230,14 +224,18 @@ def as_prototypes(prototypes: Any, y: ArrayLike = ()) -> Prototypes:
         row, column = np.argwhere(~np.isfinite(S))[0]
         raise UnseenError(f"{_cell(parts, row, column)} is {S[row, column]}, expected a finite number.")
     classes = np.arange(len(S)) if parts.labels is None else np.asarray(parts.labels)
-    named = all(isinstance(name, str) for name in parts.names) and len(set(parts.names)) == len(parts.names)
-    counted = parts.names == list(map(str, range(len(parts.names))))
-    return Prototypes(classes, tuple(parts.names) if named and not counted else (), S)
+    return Prototypes(classes, attribute_names(parts), S)
 
 
-def prototype_rows(prototypes: Any) -> FloatArray:
+def attribute_names(parts: Parts) -> tuple[str, ...]:
+    """Return the names of the attributes; column numbers and duplicate names do not count as names."""
+    names = parts.names
+    named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return tuple(names) if named and names != list(map(str, range(len(names)))) else ()
+
+
+def number_rows(parts: Parts) -> FloatArray:
     """Return prototypes as numbers, (classes, attributes); the first word among them is an error."""
-    parts = prototype_parts(prototypes)
     try:
         return np.asarray(parts.rows, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import map_npy, npz_names, read_npz
-from unseen._core.prototypes import Descriptions, Prototypes, as_prototypes, is_labeled, prototype_rows
+from unseen._core.prototypes import Descriptions, Prototypes, as_prototypes, number_rows, prototype_parts
 from unseen._core.rows import Rows
 from unseen._core.tables import read_csv
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features, check_class_names
@@ -210,7 +210,7 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
         return given
     if isinstance(given, str | PathLike):
         return read_prototypes(Path(given))
-    if is_labeled(given):  # a DataFrame or a mapping
+    if prototype_parts(given).labels is not None:  # a DataFrame or a mapping
         found = as_prototypes(given)
         return replace(found, index=found.index.astype(str))
     if given is not None:
@@ -219,7 +219,7 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
             "class name, or a mapping from class name to attributes."
         )
     if "prototypes" in content:
-        S = prototype_rows(content["prototypes"])
+        S = number_rows(prototype_parts(content["prototypes"]))
         index = names or tuple(map(str, range(len(S))))
         return Prototypes(np.array(index), _listed_names(content, "attribute_names"), S)
     if not names and "y" in content:
