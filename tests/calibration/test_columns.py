@@ -61,14 +61,14 @@ def test_arrays_take_indices_and_masks_of_seen_classes(problem):
 def test_a_mask_with_names_is_matched_by_name():
     pd = pytest.importorskip("pandas")
     mask = pd.Series({"ant": False, "bee": False, "cow": True, "dog": True})
-    np.testing.assert_array_equal(seen_columns(mask, NAMES, 4), SEEN)
-    np.testing.assert_array_equal(seen_columns(pd.Series(SEEN), NAMES, 4), SEEN)
+    np.testing.assert_array_equal(seen_columns(mask, NAMES), SEEN)
+    np.testing.assert_array_equal(seen_columns(pd.Series(SEEN), NAMES), SEEN)
 
 
 def test_names_that_are_integers_are_names():
-    assert find_columns([30, 10], np.array([10, 20, 30]), 3).tolist() == [2, 0]
+    assert find_columns([30, 10], np.array([10, 20, 30])).tolist() == [2, 0]
     with pytest.raises(UnseenError, match="y names class '2', which is none of the 3 classes 10"):
-        find_columns([2], np.array([10, 20, 30]), 3)
+        find_columns([2], np.array([10, 20, 30]))
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_names_that_are_integers_are_names():
 )
 def test_what_names_no_class_is_refused(seen, message):
     with pytest.raises(UnseenError, match=message):
-        seen_columns(seen, NAMES, 4)
+        seen_columns(seen, NAMES)
 
 
 def test_names_need_names(problem):
     message = r"type <U3, expected a list of class indices \(scores has no column names\)"
     with pytest.raises(UnseenError, match=f"y has .*{message}"):
-        find_columns(["cow"], None, 4)
+        find_columns(["cow"], np.arange(4))
     with pytest.raises(UnseenError, match=f"seen has .*{message}"):
         SeenUnseenCurve.from_scores(*problem, ["cow"])
 
@@ -103,5 +103,5 @@ def test_two_columns_of_one_name_are_refused():
 @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs NumPy 2")
 def test_text_of_any_type_is_text():
     given = np.array(["dog", "cow"], dtype=np.dtypes.StringDType())
-    assert find_columns(given, NAMES, 4).tolist() == [2, 0]
-    assert find_columns(["dog", "cow"], NAMES.astype(np.dtypes.StringDType()), 4).tolist() == [2, 0]
+    assert find_columns(given, NAMES).tolist() == [2, 0]
+    assert find_columns(["dog", "cow"], NAMES.astype(np.dtypes.StringDType())).tolist() == [2, 0]

@@ -64,7 +64,7 @@ def bootstrap(
     if n_replicates < 1:
         raise UnseenError(f"Got n_replicates={n_replicates}, but expected at least 1.")
     rng, goal = np.random.default_rng(random_state), goal or Goal()
-    columns = find_columns(y, None, len(seen))
+    columns = find_columns(y, np.arange(len(seen)))
     sides = [np.flatnonzero(seen[columns]), np.flatnonzero(~seen[columns])]
     found = np.empty((3, n_replicates))
     for replicate in range(n_replicates):

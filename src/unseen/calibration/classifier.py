@@ -102,7 +102,7 @@ class CalibratedClassifier(
         """Choose gamma on samples X with labels y that the classifier was not trained on."""
         self.classes_ = self._column_labels(X)
         self.seen_ = self._seen_mask()
-        index = find_columns(y, self.classes_, len(self.classes_))
+        index = find_columns(y, self.classes_)
         self.curve_ = SeenUnseenCurve.from_maxima(self._maxima(X), index, self.seen_, self.weights)
         self.point_ = self.curve_.best(
             min_seen=self.min_seen, min_unseen=self.min_unseen, unseen_share=self.unseen_share
@@ -135,12 +135,12 @@ class CalibratedClassifier(
         if hasattr(self.estimator, "classes_"):
             return np.asarray(self.estimator.classes_)
         one = read_rows(X, slice(0, 1))
-        names = column_names(score_method(self.estimator)(one))
-        return np.arange(class_scores(self.estimator, one).shape[1]) if names is None else names
+        n_classes = class_scores(self.estimator, one).shape[1]
+        return column_names(score_method(self.estimator)(one), n_classes)
 
     def _seen_mask(self) -> BoolArray:
         if self.seen is not None:
-            return seen_columns(self.seen, self.classes_, len(self.classes_))
+            return seen_columns(self.seen, self.classes_)
         labels = seen_labels(self.estimator)
         if labels is None:
             raise UnseenError(

@@ -12,38 +12,39 @@ from unseen._core.labels import LabelArray, class_mask, label_positions
 from unseen.errors import UnseenError
 
 
-def column_names(scores: Any) -> LabelArray | None:
-    """Return the column labels of a DataFrame (pandas or polars); None for anything else."""
+def column_names(scores: Any, n_classes: int) -> LabelArray:
+    """Return the column labels of a DataFrame (pandas or polars); column numbers for anything else."""
     columns = getattr(scores, "columns", None)
     if columns is None:
-        return None
+        return np.arange(n_classes)
     names = np.asarray(list(columns))
     if len(set(names.tolist())) < len(names):
         raise UnseenError("scores has two columns with the same name. Give every class its own name.")
     return names
 
 
-def find_columns(labels: ArrayLike, names: LabelArray | None, n_classes: int, what: str = "y") -> IndexArray:
+def find_columns(labels: ArrayLike, names: LabelArray, what: str = "y") -> IndexArray:
     """Return the column of every label.
 
-    A label is the name of its column if columns have names. Integers are column numbers, unless the
-    names are numbers themselves. So the labels of a classifier are names here.
+    A label is the name of its column. Integers are column numbers, unless the names are numbers themselves.
+    So the labels of a classifier are names here.
 
     Examples
     --------
-    >>> find_columns(["owl", "jay"], np.array(["jay", "owl", "ant"]), 3)
+    >>> find_columns(["owl", "jay"], np.array(["jay", "owl", "ant"]))
     array([1, 0])
-    >>> find_columns([2, 0], np.array(["jay", "owl", "ant"]), 3)
+    >>> find_columns([2, 0], np.array(["jay", "owl", "ant"]))
     array([2, 0])
     """
-    given, names = _plain_labels(labels), _true_names(names)
-    by_name = names is not None and (given.dtype.kind == "U" or names.dtype.kind != "U")
+    given, names, n_classes = _plain_labels(labels), _plain_labels(names), len(names)
+    named = not _counts_up(names)
+    by_name = named and (given.dtype.kind == "U" or names.dtype.kind != "U")
     if given.ndim != 1 or not (by_name or given.dtype.kind in "iu"):
-        expected = "names or indices" if names is not None else "indices (scores has no column names)"
+        expected = "names or indices" if named else "indices (scores has no column names)"
         raise UnseenError(
             f"{what} has shape {given.shape} and type {given.dtype}, expected a list of class {expected}."
         )
-    if names is not None and by_name:
+    if by_name:
         lacks = f"is none of the {n_classes} classes {names[0]} .. {names[-1]}"
         return label_positions(given, names, what, lacks)
     outside = (given < 0) | (given >= n_classes)
@@ -64,16 +65,13 @@ def _plain_labels(labels: ArrayLike) -> LabelArray:
     return given.astype(str) if given.dtype.kind in "SO" else given
 
 
-def _true_names(names: LabelArray | None) -> LabelArray | None:
-    """Return names as plain labels; None for the names 0, 1, ..., which are column numbers."""
-    if names is None:
-        return None
+def _counts_up(names: ArrayLike) -> bool:
+    """Return whether names are 0, 1, ...: the numbers of columns without names."""
     plain = _plain_labels(names)
-    are_numbers = plain.dtype.kind in "iu" and np.array_equal(plain, np.arange(len(plain)))
-    return None if are_numbers else plain
+    return plain.dtype.kind in "iu" and np.array_equal(plain, np.arange(len(plain)))
 
 
-def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArray:
+def seen_columns(seen: Any, names: LabelArray) -> BoolArray:
     """Return the mask of seen classes from a mask, class names or class indices.
 
     A mask has one entry per class: True or False, or 1 or 0. One with class names as index (a Series) is
@@ -81,17 +79,20 @@ def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArr
 
     Examples
     --------
-    >>> seen_columns(["jay", "owl"], np.array(["owl", "ant", "jay"]), 3)
+    >>> seen_columns(["jay", "owl"], np.array(["owl", "ant", "jay"]))
     array([ True, False,  True])
-    >>> seen_columns([1, 0, 1], None, 3)
+    >>> seen_columns([1, 0, 1], np.arange(3))
     array([ True, False,  True])
     """
-    given = _plain_labels(seen)
+    given, n_classes = _plain_labels(seen), len(names)
     if given.shape == (n_classes,) and given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all():
-        return _by_name(given.astype(bool, copy=False), getattr(seen, "index", None), names)
+        mask, index = given.astype(bool, copy=False), getattr(seen, "index", None)
+        if index is None or callable(index) or _counts_up(index) or _counts_up(names):  # a list has a method
+            return mask
+        return mask[find_columns(names, np.asarray(index), "scores")]
     if given.dtype == bool:
         raise UnseenError(f"seen has shape {given.shape}, expected one bool per class: ({n_classes},).")
-    columns = find_columns(given, names, n_classes, "seen")
+    columns = find_columns(given, names, "seen")
     if len(np.unique(columns)) < len(columns):
         twice = given[np.bincount(columns)[columns] > 1][0]
         raise UnseenError(
@@ -99,11 +100,3 @@ def seen_columns(seen: Any, names: LabelArray | None, n_classes: int) -> BoolArr
             "(True or False) per class."
         )
     return class_mask(columns, n_classes)
-
-
-def _by_name(mask: BoolArray, index: Any, names: LabelArray | None) -> BoolArray:
-    """Return the mask in the order of ``names`` if it is indexed by them (a list's ``index`` is a method)."""
-    if names is None or index is None or callable(index):
-        return mask
-    labels = _true_names(np.asarray(index))
-    return mask if labels is None else mask[find_columns(names, labels, len(labels), "scores")]

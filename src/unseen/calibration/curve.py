@@ -85,10 +85,11 @@ class SeenUnseenCurve:
         weights : {"per-class", "per-sample"}
             Whether every class or every sample has the same weight. Classes without samples are ignored.
         """
-        names, table = column_names(scores), check_scores(scores)
-        mask = seen_columns(seen, names, table.shape[1])
-        columns = find_columns(y, names, table.shape[1])
-        return cls.from_maxima(ScoreMaxima.from_scores(table, mask), columns, mask, weights)
+        table = check_scores(scores)
+        names = column_names(scores, table.shape[1])
+        mask = seen_columns(seen, names)
+        maxima = ScoreMaxima.from_scores(table, mask)
+        return cls.from_maxima(maxima, find_columns(y, names), mask, weights)
 
     @classmethod
     def from_maxima(
@@ -236,7 +237,7 @@ def _largest(value: FloatArray) -> IndexArray:
 
 def _check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
     """Return y as columns, and the number of samples of each class; reject y without both kinds of class."""
-    labels = find_columns(y, None, len(seen))
+    labels = find_columns(y, np.arange(len(seen)))
     if len(labels) != n_samples:
         raise UnseenError(f"y has shape {labels.shape}, expected the class of each of {n_samples} samples.")
     count = np.bincount(labels, minlength=len(seen))

@@ -42,7 +42,7 @@ class ScoreMaxima:
     def from_scores(cls, scores: ArrayLike, seen: ArrayLike) -> Self:
         """Reduce scores (n_samples, n_classes) with the mask of seen classes (n_classes,)."""
         checked = check_scores(scores)
-        mask = seen_columns(seen, None, checked.shape[1])
+        mask = seen_columns(seen, np.arange(checked.shape[1]))
         # the best class of all is that of the larger side, except if it belongs to the smaller one
         fewer = mask if 2 * mask.sum() <= len(mask) else ~mask
         best, column = _best_columns(checked, np.arange(len(mask)))

@@ -74,7 +74,7 @@ def read_scores(
     if labels.shape != (n_classes,) or len(set(labels)) < n_classes:
         raise UnseenError(f"class_names has shape {labels.shape}, expected {n_classes} different names.")
     if y is not None:
-        y = find_columns(y, labels, n_classes)
+        y = find_columns(y, labels)
         if len(y) != len(table):
             raise UnseenError(f"y has shape {y.shape}, expected the class of each of {len(table)} samples.")
     class_names = None if names is None else tuple(labels.tolist())
@@ -82,7 +82,7 @@ def read_scores(
     if seen is not None and like is not None:
         mask = np.isin(labels, list(seen))  # the file may hold only some of the seen classes
     elif seen is not None or says is not None:
-        mask = seen_columns(says if seen is None else np.array(seen), labels, n_classes)
+        mask = seen_columns(says if seen is None else np.array(seen), labels)
     elif like is not None:
         mask = _seen_like(path, class_names, n_classes, like)
     else:
