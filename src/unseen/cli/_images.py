@@ -39,16 +39,23 @@ class Source:
         return [self.model, self.samples, self.backbone]
 
     @contextmanager
-    def open(self) -> Iterator[tuple[Model, Samples]]:
-        """Give the model and the samples; notes on them are printed."""
+    def find(self) -> Iterator[tuple[Model, str | Path]]:
+        """Give the model and the source of the features."""
         from unseen.models.io import facts_of, load_model
-        from unseen.models.prediction import open_samples
 
         model = load_model(self.model)
         encoder = facts_of(model).get("encoder")
-        with find_features(self.samples, self.backbone, self.variant, encoder, self.quiet) as found:
+        with find_features(self.samples, self.backbone, self.variant, encoder, self.quiet) as path:
+            yield model, path
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Model, Samples]]:
+        """Give the model and the samples; notes on them are printed."""
+        from unseen.models.prediction import open_samples
+
+        with self.find() as (model, path):
             samples = open_samples(
-                found, self.features, model=model, label=self.label, ignore=self.ignore or ()
+                path, self.features, model=model, label=self.label, ignore=self.ignore or ()
             )
             for note in samples.notes:
                 click.echo(f"note: {note}", err=True)

@@ -186,7 +186,13 @@ def _state(estimator: ZeroShotClassifier) -> tuple[State, Tensors]:
 
 
 def _restore(state: State, tensors: Tensors, method: type[ZeroShotClassifier] | None) -> ZeroShotClassifier:
-    estimator = (method or _find_class(state["method"]))(**state["params"])
+    name = state["method"]
+    if method is None and name not in METHODS:  # importing a module that a file names would execute it
+        raise UnseenError(
+            f"The model uses the method {name!r}, which is not part of unseen. Import its class and "
+            "load with: unseen.load_model(path, method=ThatClass)"
+        )
+    estimator = (method or find_method(name))(**state["params"])
     fitted = {n: np.array(v) if isinstance(v, list) else v for n, v in state["fitted"].items()}
     fitted |= {n.removeprefix("model/"): v for n, v in tensors.items() if n.startswith("model/")}
     for name, value in fitted.items():
@@ -224,16 +230,6 @@ def _check_estimator(estimator: ZeroShotClassifier) -> None:
     rows = estimator.rows(estimator.prototypes_)  # as for a new class
     if estimator.seen_.dtype != bool or [row.shape for row in rows] != [shapes["coef_"], (n_classes,)]:
         raise ValueError("the mapping does not fit the classes")
-
-
-def _find_class(name: str) -> type[ZeroShotClassifier]:
-    """Return one of this package's methods; importing a module that a file names would execute it."""
-    if name not in METHODS:
-        raise UnseenError(
-            f"The model uses the method {name!r}, which is not part of unseen. Import its class and "
-            "load with: unseen.load_model(path, method=ThatClass)"
-        )
-    return find_method(name)
 
 
 def _plain(value: Any, name: str) -> Any:
