@@ -158,6 +158,7 @@ def describe_data(experiment: Description) -> list[tuple[str, str]]:
         "Split rule": experiment["split_rule"],
         "Rule for gamma": experiment["gamma"],
         "Split folder": experiment["split_dir"],
-        "Checksums": f"data {experiment['checksum']}, split {experiment['split_checksum']}",
+        "Checksum of the data": experiment["checksum"],
+        "Checksum of the split": experiment["split_checksum"],
     }
     return [(name, value) for name, value in facts.items() if value]

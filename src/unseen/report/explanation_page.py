@@ -89,11 +89,21 @@ def describe_bars(reason: Reason) -> list[Part]:
         {
             "name": name_part(part),
             "described": "" if part.value is None else f"{part.value:.3g}, rival {part.rival_value:.3g}",
-            "contribution": f"{value:+.3g}".replace("-", "−"),
-            "share": "" if part.share is None else f"{100 * part.share:.0f} %".replace("-", "−"),
+            "contribution": format_number(value),
+            "share": "" if part.share is None else f"{round(100 * part.share)} %".replace("-", "−"),
             "start": round(50.0 if value > 0 else 50.0 - width, 2),
             "width": round(width, 2),
             "speaks_for": value > 0,
         }
         for part, value, width in zip(parts, values.tolist(), widths.tolist())
     ]
+
+
+def format_number(value: float) -> str:
+    """Return a contribution as people read it, never with an exponent for large ones.
+
+    >>> format_number(2423.4), format_number(-0.00323)
+    ('+2,423', '−0.00323')
+    """
+    text = f"{value:+,.0f}" if abs(value) >= 999.5 else f"{value:+.3g}"
+    return text.replace("-", "−")

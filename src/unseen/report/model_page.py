@@ -330,7 +330,8 @@ def describe_facts(card: Card) -> dict[str, str]:
     lines = card_lines(card)
     made_of = ("data", "samples of new", "method", "scaling", "compared", "gamma")
     shown = (*made_of, "probabilities", "candidates", "none of these")
-    facts = {name.capitalize(): " ".join(lines[name].split()) for name in shown if name in lines}
+    texts = {name: " ".join(lines[name].split()) for name in shown if name in lines}
+    facts = {name.capitalize(): text.replace(" %", "\u00a0%") for name, text in texts.items()}
     facts |= {"Fingerprint of the data": card.checksum} if card.checksum else {}
     facts |= {"Image encoder": describe_encoder(card.encoder)} if card.encoder else {}
     facts |= {"Text encoder": describe_encoder(card.text_encoder)} if card.text_encoder else {}

@@ -182,9 +182,10 @@ function hardestChart(experiment, method) {
   const label = c => shorten(names[c], most) + (experiment.classes.unseen[c] ? " *" : "");
   const ticks = (classes, angle) => ({tickmode: "array", tickvals: classes.map((_, i) => i), ticktext: classes.map(label), tickangle: angle,
     tickfont: {size: 11, color: tone("ink")}, showgrid: false, zeroline: false});
+  const top = document.documentElement.dataset.theme === "dark" ? 160 : 100;  // light numbers need a dark ground
   const map = (right, color) => {
     const shown = z.map((row, i) => row.map((value, k) => (columns[k] === rows[i].index) === right ? value : null));
-    return {type: "heatmap", z: shown, x: columns.map((_, i) => i), y: rows.map((_, i) => i), zmin: 0, zmax: 100, showscale: false,
+    return {type: "heatmap", z: shown, x: columns.map((_, i) => i), y: rows.map((_, i) => i), zmin: 0, zmax: top, showscale: false,
       xgap: 1, ygap: 1, text: shown.map(row => row.map(value => value >= 1 ? String(Math.round(value)) : "")), texttemplate: "%{text}",
       textfont: {size: 10}, customdata: rows.map(each => columns.map(c => [names[each.index], names[c]])), hoverongaps: false,
       hovertemplate: "%{customdata[0]} predicted as %{customdata[1]}: %{z:.1f} %<extra></extra>",

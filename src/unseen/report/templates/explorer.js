@@ -78,7 +78,7 @@ class Explorer {
       const flips = this.model.flips[kind], unseen = predictedUnseen(flips, this.gamma);
       for (const [predicted, count] of [["seen", flips.total - unseen], ["unseen", unseen]]) {
         const share = flips.total ? 100 * count / flips.total : 0, cell = this.out(kind + "-" + predicted);
-        cell.textContent = `${count.toLocaleString("en")} (${share.toFixed(1)} %)`;
+        cell.textContent = `${count.toLocaleString("en")} (${share.toFixed(1)}\u00a0%)`;
         cell.style.backgroundImage = bar(share, kind === predicted ? "h" : "unseen");
       }
     }

@@ -142,7 +142,7 @@ function attributesChart() {
     marker: {color: shown.map(each => each.correlation < .3 ? tone("unseen") : tone("seen"))}};
   return [[bars], layout({height: 90 + 21 * shown.length, bargap: .35, margin: {t: 10, r: 12, b: 48, l: 56},
     xaxis: axis(narrow() ? "correlation" : "correlation of predicted and true value", {range: [Math.min(0, sorted[0].correlation), 1]}),
-    yaxis: axis("", {tickmode: "array", tickvals: shown.map((_, i) => i), ticktext: shown.map(each => shorten(each.name, narrow() ? 18 : 40)), showgrid: false, tickfont: {color: tone("ink"), size: 12}})})];
+    yaxis: axis("", {tickmode: "array", tickvals: shown.map((_, i) => i), ticktext: shown.map(each => shorten(each.name, narrow() ? 18 : 40)), showgrid: false, zeroline: false, ticklabelstandoff: 6, tickfont: {color: tone("ink"), size: 12}})})];
 }
 
 const MODEL_CHARTS = {"sure-seen": () => reliabilityChart("seen"), "sure-unseen": () => reliabilityChart("unseen"), attributes: attributesChart,
