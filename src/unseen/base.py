@@ -20,15 +20,12 @@ from unseen._core.representation import Documented, one_line_repr
 from unseen._core.rows import Rows, as_rows
 from unseen._core.scaling import Standardization
 from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
-from unseen._core.shots import Shots
 from unseen._core.training import Training, weigh_samples
 from unseen._core.workspace import Workspace
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
     from unseen.methods.explanation import Explanation
-
-_SAMPLES = ("sample_classes_", "sample_counts_", "sample_means_")
 
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 
@@ -69,9 +66,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         of raw samples otherwise (standardizing is folded into it).
     standard_mean_, standard_scale_ : ndarray of shape (n_features,)
         Mean and scale of the features with ``normalize="standard"``.
-    sample_classes_, sample_counts_, sample_means_ : ndarray of shapes (k,), (k,) and (k, n_features)
-        Positions of the classes that ``add_classes`` was given samples of, the number of these samples and
-        their means; only after such a call.
     """
 
     # parameters whose values share one factorization (or one stacked training)
@@ -95,9 +89,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     training_prototypes_: FloatArray
     standard_mean_: FloatArray
     standard_scale_: FloatArray
-    sample_classes_: IndexArray
-    sample_counts_: FloatArray
-    sample_means_: FloatArray
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -123,12 +114,9 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         return self.shared_space
 
     def _sampled_rows(
-        self, S: FloatArray, count: FloatArray, means: FloatArray
+        self, labels: LabelArray, S: FloatArray, X: Any, y: Any
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of new classes with prototypes S, from the number and mean of their samples, too.
-
-        Rows and ``means`` (classes, features) are those of scaled samples; ``count`` has shape (classes,).
-        """
+        """Return the rows of new classes with prototypes S, of some of which there are samples."""
         raise UnseenError(
             f"{type(self).__name__} cannot use samples of new classes. Leave X and y out, or use LDA."
         )
@@ -255,15 +243,17 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
                 f"Class {str(labels[known][0])!r} is already known. Give the new class another name."
             )
         if X is None and y is None:
-            return self._append_classes(labels, S, *self.rows(S))
-        shots = self._count_shots(labels, X, y)
-        having = np.flatnonzero(shots.count)
-        coef, intercept = self.rows(S)
-        coef[having], intercept[having] = self._fold(
-            *self._sampled_rows(S[having], shots.count[having], shots.means[having])
-        )
-        self._keep_samples(len(self.classes_) + having, shots.count[having], shots.means[having])
-        return self._append_classes(labels, S, coef, intercept)
+            coef, intercept = self.rows(S)
+        elif X is None or y is None:
+            raise UnseenError("Pass X and y together: samples of the new classes, and their labels.")
+        else:
+            coef, intercept = self._sampled_rows(labels, S, X, y)
+        self.classes_ = np.concatenate([self.classes_, labels])
+        self.prototypes_ = np.concatenate([self.prototypes_, S])
+        self.seen_ = np.concatenate([self.seen_, np.zeros(len(S), dtype=bool)])
+        self.coef_ = np.concatenate([self.coef_, coef])
+        self.intercept_ = np.concatenate([self.intercept_, intercept])
+        return self
 
     def explain(self, X: ArrayLike, rival: Any = None, top: int = 5) -> Explanation:
         """Return why each sample is of its class and not of its closest rival: the attributes that decide.
@@ -414,7 +404,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             raise UnseenError(
                 f"{type(self).__name__} compares samples with prototypes directly, but prototypes has "
                 f"{S.shape[1]} columns and X has {n_features} features. Pass embeddings of one space, or "
-                "choose a method that learns the mapping."
+                "choose a method that learns the mapping, such as LDA without anchor."
             )
 
     def _group(self) -> tuple[tuple[str, str], ...]:
@@ -429,8 +419,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         self.classes_, self.prototypes_, self.seen_ = task.classes, task.S, task.seen
         self.training_prototypes_ = trained
         self._keep_attribute_names()
-        for name in _SAMPLES:
-            self.__dict__.pop(name, None)
 
     def _keep_attribute_names(self) -> None:
         """Keep the names of the columns of the prototypes, if they have names."""
@@ -447,8 +435,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     def _set_mapping(self, mapping: FloatArray) -> Self:
         self.mapping_ = mapping
         self.coef_, self.intercept_ = self.rows(self.prototypes_)
-        if "sample_classes_" in vars(self):
-            self._replace_rows()
         return self
 
     def rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -476,37 +462,3 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             raise UnseenError("The classes have names: pass classes=[...], one name per new prototype.")
         labels: LabelArray = np.arange(n) + self.classes_.max() + 1
         return labels
-
-    def _append_classes(
-        self, labels: LabelArray, S: FloatArray, coef: FloatArray, intercept: FloatArray
-    ) -> Self:
-        self.classes_ = np.concatenate([self.classes_, labels])
-        self.prototypes_ = np.concatenate([self.prototypes_, S])
-        self.seen_ = np.concatenate([self.seen_, np.zeros(len(S), dtype=bool)])
-        self.coef_ = np.concatenate([self.coef_, coef])
-        self.intercept_ = np.concatenate([self.intercept_, intercept])
-        return self
-
-    # ---- a few samples of new classes -----------------------------------------------------------------
-
-    def _count_shots(self, labels: LabelArray, X: Any, y: Any) -> Shots:
-        """Return count and mean of the samples of each of the classes ``labels``."""
-        if X is None or y is None:
-            raise UnseenError("Pass X and y together: samples of the new classes, and their labels.")
-        X = self.check_samples(X)
-        index = label_positions(y, labels, lacks="is not among the new classes")
-        check_consistent_length(X, index)
-        training = Training(X, index, np.empty((0, 0)), self.normalize, self.standardization())
-        return Shots.of_blocks(training.blocks(), len(labels))
-
-    def _keep_samples(self, *samples: NDArray[Any]) -> None:
-        """Add what is known of samples of new classes, for further training: it replaces their rows."""
-        for name, values in zip(_SAMPLES, samples):
-            known = vars(self).get(name, values[:0])
-            setattr(self, name, np.concatenate([known, values]))
-
-    def _replace_rows(self) -> None:
-        """Recompute the rows of the new classes with samples."""
-        columns = self.sample_classes_
-        rows = self._sampled_rows(self.prototypes_[columns], self.sample_counts_, self.sample_means_)
-        self.coef_[columns], self.intercept_[columns] = self._fold(*rows)

@@ -120,9 +120,7 @@ def test_confusions_are_those_of_the_full_matrix(pairs):
 def test_bench_and_report(many, tmp_path, monkeypatch):
     """The whole way from fit to the page."""
     monkeypatch.setattr(LinearSV, "default_grid", {"alpha": [1e-3, 1e-1]})
-    asked = {"source": "synthetic", "features": "res101", "split_dir": None, "split_rule": "official"}
-    asked |= dict.fromkeys(("prototypes", "text_encoder", "normalize", "unseen_classes"))
-    experiment = Experiment(many, make_split(many), asked)
+    experiment = Experiment(many, make_split(many), source="synthetic", features="res101")
     used, result = peak(lambda: evaluate_run(experiment, "linear-sv", 0))
     assert used < 20 * SQUARE
     assert len(result["classes"]["accuracy"]) == N_CLASSES

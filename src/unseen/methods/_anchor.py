@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,20 +13,13 @@ from unseen.errors import UnseenError
 Grid = Mapping[str, Sequence[Any]]
 
 
-class Anchored(Protocol):
-    """A model whose parameter ``anchor`` is None or not."""
-
-    anchor: str | None
-
-
 class GridByAnchor:
     """A ``default_grid`` that differs for anchored models."""
 
     def __init__(self, plain: Grid, anchored: Grid) -> None:
-        self.plain = plain
-        self.anchored = anchored
+        self.plain, self.anchored = plain, anchored
 
-    def __get__(self, model: Anchored | None, owner: type[Anchored]) -> Grid:
+    def __get__(self, model: Any, owner: type) -> Grid:
         """Return the grid of a model, or that of plain models for the class itself."""
         return self.anchored if model is not None and model.anchor else self.plain
 
@@ -39,16 +32,6 @@ def check_anchor(anchor: str | None, normalize: str | None) -> None:
         raise UnseenError(
             f"Got normalize={normalize!r}, but anchor='prototype' compares directions of samples and "
             "prototypes: expected normalize='l2'."
-        )
-
-
-def check_anchored_space(prototypes: Any, S: FloatArray, n_features: int) -> None:
-    """Raise an error unless prototypes S were given in the space of the features."""
-    if prototypes is None or S.shape[1] != n_features:
-        given = "none were given" if prototypes is None else f"prototypes has {S.shape[1]} columns"
-        raise UnseenError(
-            f"anchor='prototype' needs prototypes in the space of the features, but {given} and X has "
-            f"{n_features} features. Pass embeddings of one space, or leave anchor out."
         )
 
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
+from sklearn.utils.validation import check_consistent_length
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
+from unseen._core.labels import LabelArray, label_positions
 from unseen._core.scaling import weigh_rows
-from unseen._core.shots import described_share
 from unseen._core.training import Training
+from unseen.base import Task
 from unseen.errors import UnseenError
 from unseen.methods import _kernels
-from unseen.methods._anchor import (
-    GridByAnchor,
-    centered_texts,
-    check_anchor,
-    check_anchored_space,
-    scale_between,
-)
+from unseen.methods._anchor import GridByAnchor, centered_texts, check_anchor, scale_between
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._factor import Gram, Inverse
 from unseen.methods._kernels import (
@@ -33,7 +30,7 @@ from unseen.methods._kernels import (
 from unseen.methods._moments import Moments, mirror
 
 KERNELS = ("rbf", "linear")
-T = TypeVar("T")
+_SAMPLES = ("sample_classes_", "sample_counts_", "sample_means_")
 
 
 class LDA(ClosedForm):
@@ -93,6 +90,9 @@ class LDA(ClosedForm):
     covariance_ : ndarray of shape (n_features (n_features + 1) / 2,), or (n_samples, n_features)
         The covariance within classes, for the samples of new classes: one triangle of it, or its rows if
         there are fewer training samples than features. In single precision: 8 MB for 2048 features.
+    sample_classes_, sample_counts_, sample_means_ : ndarray of shapes (k,), (k,) and (k, n_features)
+        Positions of the classes that ``add_classes`` was given samples of, the number of these samples and
+        their means; only after such a call.
 
     References
     ----------
@@ -120,6 +120,9 @@ class LDA(ClosedForm):
     mean_mapping_: FloatArray
     class_count_: FloatArray
     covariance_: FloatArray
+    sample_classes_: IndexArray
+    sample_counts_: FloatArray
+    sample_means_: FloatArray
     _own: tuple[FloatArray, ...]
 
     def __init__(
@@ -159,8 +162,12 @@ class LDA(ClosedForm):
         return self.anchor is not None
 
     def _check_space(self, S: FloatArray, n_features: int) -> None:
-        if self.anchor:
-            check_anchored_space(self.prototypes, S, n_features)
+        if self.anchor and self.prototypes is None:
+            raise UnseenError(
+                "anchor='prototype' needs prototypes in the space of the features, but none were given. "
+                "Pass embeddings of one space, or leave anchor out."
+            )
+        super()._check_space(S, n_features)
 
     # ---- fitting -----------------------------------------------------------------------------------------
 
@@ -192,7 +199,16 @@ class LDA(ClosedForm):
             rows = self._mixed_rows(self.training_prototypes_, self.class_count_, *self._own)
             self.coef_[self.seen_], self.intercept_[self.seen_] = self._fold(*rows)
         del self._own
+        if "sample_classes_" in vars(self):  # so have some new ones
+            new = self.sample_classes_
+            rows = self._rows_of_samples(self.prototypes_[new], self.sample_counts_, self.sample_means_)
+            self.coef_[new], self.intercept_[new] = rows
         return self
+
+    def _adopt(self, other: Self, task: Task, trained: FloatArray) -> None:
+        super()._adopt(other, task, trained)
+        for name in _SAMPLES:
+            self.__dict__.pop(name, None)
 
     # ---- rows ----------------------------------------------------------------------------------------------
 
@@ -222,16 +238,34 @@ class LDA(ClosedForm):
         return rows, -rows @ self.center_ - 0.5 * np.einsum("ij,ij->i", means, rows)
 
     def _sampled_rows(
-        self, S: FloatArray, count: FloatArray, means: FloatArray
+        self, labels: LabelArray, S: FloatArray, X: Any, y: Any
     ) -> tuple[FloatArray, FloatArray]:
         if self.kappa == np.inf:
             raise UnseenError(
                 "With kappa=inf descriptions alone count, so samples of new classes have no effect. "
                 "Choose a finite kappa, or leave X and y out."
             )
+        X = self.check_samples(X)
+        index = label_positions(y, labels, lacks="is not among the new classes")
+        check_consistent_length(X, index)
+        training = Training(X, index, S, self.normalize, self.standardization())
+        moments = Moments.from_blocks(training.blocks(), len(S), gram=False)
+        new = np.flatnonzero(moments.count)
+        count, means = moments.count[new], moments.total[new] / moments.count[new, None]
+        for name, values in zip(_SAMPLES, (len(self.classes_) + new, count, means)):
+            setattr(self, name, np.concatenate([vars(self).get(name, values[:0]), values]))
+        coef, intercept = self.rows(S)
+        coef[new], intercept[new] = self._rows_of_samples(S[new], count, means)
+        return coef, intercept
+
+    def _rows_of_samples(
+        self, S: FloatArray, count: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of classes with prototypes S, from number and mean of their samples, too."""
         own = means - self.center_
         within = Within(Gram.of_compact(self.covariance_, len(self.center_)), len(self.center_))
-        return self._mixed_rows(S, count, own, within.precision(self.shrinkage).apply(own))
+        rows = self._mixed_rows(S, count, own, within.precision(self.shrinkage).apply(own))
+        return self._fold(*rows)
 
     def _mixed_rows(
         self, S: FloatArray, count: FloatArray, own: FloatArray, own_rows: FloatArray
@@ -314,49 +348,35 @@ class Path:
 
     def __init__(self, S: FloatArray, M: FloatArray, within: Within) -> None:
         self.S, self.M, self.R, self.within = S, M, M, within  # R: what the regression predicts
-        self.known: dict[str, dict[Any, Any]] = {}
-
-    def _once(self, compute: Callable[..., T], *key: Any, most: int | None = None) -> T:
-        """Return ``compute(*key)``, which is kept; only the last one if seen classes are many."""
-        known = self.known.setdefault(compute.__name__, {})
-        if key not in known:
-            if most == 1 or len(self.S) > _kernels.LANDMARKS:
-                known.clear()
-            known[key] = compute(*key)
-        found: T = known[key]
-        return found
+        kept = lru_cache(1 if len(S) > _kernels.LANDMARKS else None)  # of many classes only the last
+        self.ridge, self.precision = kept(self._ridge), kept(within.precision)
+        self.mean_rows, self.ridge_rows = kept(self._mean_rows), kept(self._ridge_rows)
+        self.weights = lru_cache(1)(self._weights)
 
     def mappings(self, model: LDA) -> tuple[FloatArray, FloatArray]:
         """Return A with ``mu(s) = k(s, S) A``, and A P."""
-        return self._once(self._weights, self._kernel(model), model.alpha, model.shrinkage, most=1)
-
-    def mean_rows(self, rho: float) -> FloatArray:
-        """Return M P."""
-        return self._once(self._mean_rows, rho)
+        return self.weights(model.alpha, model.shrinkage, *self._kernel(model))
 
     def _kernel(self, model: LDA) -> tuple[str, float]:
         return model.kernel, model.bandwidth
 
-    def _weights(self, kernel: tuple[str, float], alpha: float, rho: float) -> tuple[FloatArray, FloatArray]:
-        ridge = self._once(self._ridge, *kernel)
-        return ridge.weights(alpha), ridge.weights(alpha, self._once(self._ridge_rows, rho, *kernel))
+    def _weights(self, alpha: float, rho: float, *kernel: Any) -> tuple[FloatArray, FloatArray]:
+        ridge = self.ridge(*kernel)
+        return ridge.weights(alpha), ridge.weights(alpha, self.ridge_rows(rho, *kernel))
 
     def _ridge(self, kernel: str, bandwidth: float) -> KernelRidge:
         return KernelRidge.of(self.S, self.R, kernel, bandwidth)
 
-    # rows times P, for every shrinkage
-
-    def _precision(self, rho: float) -> Inverse:
-        return self.within.precision(rho)
-
     def _mean_rows(self, rho: float) -> FloatArray:
-        return self._once(self._precision, rho).apply(self.M)
+        """Return M P."""
+        return self.precision(rho).apply(self.M)
 
     def _ridge_rows(self, rho: float, *kernel: Any) -> FloatArray:
-        ridge = self._once(self._ridge, *kernel)
+        """Return the targets of the regression times P."""
+        ridge = self.ridge(*kernel)
         if self.R is self.M and len(ridge.landmarks) == len(self.S):
-            return ridge.project(self._once(self._mean_rows, rho))  # (Phi' M) P = Phi' (M P)
-        return self._once(self._precision, rho).apply(ridge.targets)
+            return ridge.project(self.mean_rows(rho))  # (Phi' M) P = Phi' (M P)
+        return self.precision(rho).apply(ridge.targets)
 
 
 class AnchoredPath(Path):
@@ -369,13 +389,14 @@ class AnchoredPath(Path):
         super().__init__(T, M, within)
         self.b = scale_between(T, M)
         self.R = M - self.b * T
+        self.whole = lru_cache(None)(self._whole)
 
     def mappings(self, model: LDA) -> tuple[FloatArray, FloatArray]:
         """Return W with ``mu(s) = t W``, and W P."""
         A, AP = super().mappings(model)
-        T = self._once(self._ridge, *self._kernel(model)).landmarks
+        T = self.ridge(*self._kernel(model)).landmarks
         # W = b I + T' (K + alpha I)^-1 R
-        P = self._once(self._whole, model.shrinkage)
+        P = self.whole(model.shrinkage)
         return self.b * np.eye(len(P)) + T.T @ A, self.b * P + T.T @ AP
 
     def _kernel(self, model: LDA) -> tuple[str, float]:
@@ -383,7 +404,7 @@ class AnchoredPath(Path):
 
     def _whole(self, rho: float) -> FloatArray:
         """Return P, (features, features)."""
-        return self._once(self._precision, rho).apply(np.eye(self.M.shape[1]))
+        return self.precision(rho).apply(np.eye(self.M.shape[1]))
 
 
 # ---- the covariance within classes -------------------------------------------------------------------
@@ -418,6 +439,18 @@ class Within:
         """
         t = self.gram.trace / self.n_features if self.gram.trace > 0 else 1.0
         return self.gram.inverse(rho * t, scale=1 - rho, n=self.n)
+
+
+def described_share(count: FloatArray, kappa: float) -> FloatArray:
+    """Return the weight of the description in the mean of each class, 1 without samples.
+
+    >>> described_share(np.array([2.0, 0.0]), kappa=2.0)
+    array([0.5, 1. ])
+    """
+    if kappa == np.inf:
+        return np.ones(len(count))
+    # mean = (kappa mu(s) + n m) / (kappa + n) = share mu(s) + (1 - share) m
+    return np.where(count > 0, kappa / np.where(count > 0, kappa + count, 1), 1.0)
 
 
 def _is_number(value: Any) -> bool:
