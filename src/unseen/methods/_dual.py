@@ -319,8 +319,8 @@ class Stack:
 
     def _visit(self, block: slice, X: FloatArray, sums: FloatArray, buffers: FloatArray) -> None:
         """Move the dual variables of a block, part by part; add the gaps that were met to the sums."""
-        y, b, w = self.problem.y[block], self.b[block], self.w[block]
-        F, moved = buffers[:, : len(y)]  # (block, models, classes)
+        n = block.stop - block.start
+        F, moved = buffers[:, :n]  # (block, models, classes)
         np.matmul(X, rows_of(self.C), out=rows_of(F))
         products = self._products(block, X)  # (block, block)
         if self.short and self.epoch:  # at first there is nothing to leave out
@@ -329,10 +329,11 @@ class Stack:
             release_pages(self.scores)
         size = int(np.clip(NUMBERS // rows_of(F).shape[1], *PARTS))
         with blas_threads().limit(limits=1):  # these products are too small to share
-            for part in row_blocks(len(y), min(size, max(1, len(self.problem.y) // 8))):
-                self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
-                if part.stop < len(y):  # what was moved changes the scores of those after it
-                    after = slice(part.stop, None)
+            for part in row_blocks(n, min(size, max(1, len(self.problem.y) // 8))):
+                at = slice(block.start + part.start, block.start + part.stop)
+                self._move(at, F[part], products[part, part], sums, moved[part])
+                if part.stop < n:  # what was moved changes the scores of those after it
+                    after = slice(part.stop, n)
                     subtract_product(rows_of(F[after]), products[after, part], rows_of(moved[part]))
         subtract_product(rows_of(self.C), X.T, rows_of(moved))
         release_pages(self.b)
@@ -350,18 +351,14 @@ class Stack:
         return products
 
     def _move(
-        self,
-        F: FloatArray,
-        y: IndexArray,
-        products: FloatArray,
-        b: FloatArray,
-        w: FloatArray,
-        sums: FloatArray,
-        moved: FloatArray,
+        self, at: slice, F: FloatArray, products: FloatArray, sums: FloatArray, moved: FloatArray
     ) -> None:
-        """Move the dual variables b of a few samples in place; fill in the change of G K / (2 alpha n)."""
-        v = self.problem.violations(F, y)
-        start = self._follow_ranks(v, b, w)
+        """Move the dual variables b of a few samples; fill in the change of G K / (2 alpha n)."""
+        y, b, w = self.problem.y[at], self.b[at], self.w[at]
+        v, start = self.problem.violations(F, y), b
+        if self.problem.weigh is not None and self.epoch < RANKING:
+            w[...] = self.problem.weigh(v)
+            start = self.problem.project(b, w)  # feasible for these weights
         d, loss = self.problem.push(v, w)
         d -= start
         v -= start
@@ -383,13 +380,6 @@ class Stack:
         G[right_class(y)] = 0
         b += G
 
-    def _follow_ranks(self, v: FloatArray, b: FloatArray, w: FloatArray) -> FloatArray:
-        """Update the weights w of a few samples in place; return b, made feasible for them."""
-        if self.problem.weigh is None or self.epoch >= RANKING:
-            return b
-        w[...] = self.problem.weigh(v)
-        return self.problem.project(b, w)
-
 
 def descend(
     problem: Problem, alpha: float, w: FloatArray, A: FloatArray, tol: float, max_iter: int
@@ -407,7 +397,7 @@ def descend(
         nonlocal loss
         V = flat.reshape(len(roots), A.shape[1])
         loss, GX = 0.0, np.zeros(A.shape)
-        for block, X in problem.blocks(range(-(-n // BLOCK))):
+        for block, X in problem.blocks():
             v = problem.violations((X @ V.T @ L.T)[:, None], problem.y[block])  # (block, 1, classes)
             u, losses = problem.push(v, w[block])
             loss += losses[0] / n
