@@ -28,7 +28,7 @@ def displays():
         "lambda": LambdaDisplay.from_result(run),
         "splits": SplitsDisplay.from_description(description()),
         "attributes": AttributeErrorDisplay.from_result(run),
-        "bias": BiasVarianceDisplay(**vars(measure_bias_variance([1e-2, 1.0, 1e2], n_sets=3))),
+        "bias": BiasVarianceDisplay(**measure_bias_variance([1e-2, 1.0, 1e2], n_sets=3)),
         "curve": SeenUnseenDisplay(restore_curve(run["curve"], 0.2)),
     }
 

@@ -139,8 +139,8 @@ class AttributeErrorDisplay(_AlphaDisplay):
 class BiasVarianceDisplay(_AlphaDisplay):
     """What the error of a ridge regression is made of, against its regularization (the paper's Fig. 3b).
 
-    The fields are those of ``unseen.benchmark.bias_variance.BiasVariance``:
-    ``BiasVarianceDisplay(**vars(measure_bias_variance()))``.
+    The fields come from ``unseen.benchmark.bias_variance``:
+    ``BiasVarianceDisplay(**measure_bias_variance())``.
     """
 
     alpha: Sequence[float]

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from conftest import ROOT
 from problems import LEARNED, small_experiment
 from unseen import UnseenError
-from unseen.benchmark.cluster import dask_cluster
+from unseen.benchmark.cluster import cluster_outcomes
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import plan, run_bench
 from unseen.benchmark.store import FILE_NAME, Store
@@ -278,9 +279,9 @@ def test_a_worker_killed_while_the_data_is_sent_changes_nothing(
     assert sorted(map(str, found[0])) == sorted(map(str, found[1]))
 
 
-def refusal(address, timeout=1):
-    with pytest.raises(UnseenError) as error, dask_cluster(address, timeout):
-        pass
+def refusal(address, tasks=(), timeout=1):
+    with pytest.raises(UnseenError) as error:
+        list(cluster_outcomes(tasks, address, timeout, 1))
     return str(error.value)
 
 
@@ -303,23 +304,26 @@ def test_addresses_that_cannot_be_used(address):
 
 
 @slow
-def test_a_scheduler_without_workers(tmp_path):
+def test_a_scheduler_without_workers(tmp_path, small_tasks):
     lonely = Cluster(tmp_path, workers=0)
     try:
-        assert "has no workers" in refusal(lonely.address, timeout=8)  # also to connect, on a busy machine
+        message = refusal(lonely.address, small_tasks, timeout=8)  # also to connect, on a busy machine
+        assert "has had no workers for 8 s." in message
     finally:
         lonely.stop()
 
 
 @slow
-def test_other_versions_are_refused(shared_cluster, monkeypatch):
+def test_other_versions_are_refused(shared_cluster, monkeypatch, small_tasks):
     monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
-    assert "This is unseen 999, but workers" in refusal(shared_cluster.address, timeout=300)
+    message = refusal(shared_cluster.address, small_tasks, timeout=300)
+    assert "This is unseen 999, but workers" in message
 
 
 @slow
-def test_a_worker_that_joins_later_with_another_version_is_refused(shared_cluster, monkeypatch, small_tasks):
-    with dask_cluster(shared_cluster.address, 60) as cluster:
-        monkeypatch.setattr("unseen.benchmark.cluster.__version__", "999")
-        with pytest.raises(UnseenError, match="This is unseen 999, but workers"):
-            next(cluster.outcomes(small_tasks, 1))
+def test_workers_that_cannot_import_it_are_refused(shared_cluster, monkeypatch, small_tasks, tmp_path):
+    (tmp_path / "here_alone.py").write_text("def attempt_here(*arguments): pass")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("unseen.benchmark.cluster.attempt_here", import_module("here_alone").attempt_here)
+    message = refusal(shared_cluster.address, small_tasks, timeout=300)
+    assert "cannot run unseen" in message and "Install the same version everywhere." in message

@@ -7,24 +7,12 @@ are known exactly. As in the paper, every training set has its own classes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.methods.linear import LinearVS
-
-
-@dataclass(frozen=True)
-class BiasVariance:
-    """The parts of the expected error of a predicted attribute, by alpha; they add up to ``error``."""
-
-    alpha: FloatArray
-    bias: FloatArray  # squared: of the mean prediction over training sets, from h(x)
-    variance: FloatArray  # of the prediction over training sets
-    noise: FloatArray  # of the attribute around h(x)
-    error: FloatArray  # measured: mean squared distance of prediction and attribute
 
 
 def measure_bias_variance(
@@ -34,8 +22,12 @@ def measure_bias_variance(
     classes_per_set: int = 20,
     test_classes: int = 200,
     random_state: int = 0,
-) -> BiasVariance:
+) -> dict[str, FloatArray]:
     """Fit ridge regression on many training sets and decompose its error on unseen classes.
+
+    Returns by name, for every ``alpha``: ``bias`` (squared, of the mean prediction over training sets, from
+    h(x)), ``variance`` (of the prediction over training sets), ``noise`` (of the attribute around h(x)), and
+    ``error`` (measured: mean squared distance of prediction and attribute), which they add up to.
 
     Parameters
     ----------
@@ -50,8 +42,8 @@ def measure_bias_variance(
     Examples
     --------
     >>> parts = measure_bias_variance([1e-2, 1e4], n_sets=5)
-    >>> bool(parts.bias[0] < parts.bias[1]), bool(parts.variance[0] > parts.variance[1])
-    (True, True)
+    >>> [bool(parts[name][0] < parts[name][1]) for name in ("bias", "variance")]
+    [True, False]
     """
     grid = np.logspace(-3, 5, 25) if alphas is None else np.asarray(alphas, dtype=float)
     n_classes = n_sets * classes_per_set + test_classes
@@ -65,8 +57,19 @@ def measure_bias_variance(
     )
     groups = np.split(np.arange(n_classes - test_classes), n_sets)
     test = np.flatnonzero(data.y >= n_classes - test_classes)
-    predicted = np.stack([_predict(data, group, test, grid) for group in groups])
-    return _decompose(data, test, predicted, grid)
+    predicted = np.stack([_predict(data, group, test, grid) for group in groups])  # (sets, alphas, ...)
+    h = data.X[test] @ data.truth.regression()  # (test samples, attributes)
+    t = data.prototypes[data.y[test]]
+    variance = predicted.var(axis=0, ddof=1).mean(axis=(1, 2))
+    # The mean over a few sets still varies by variance / sets: that is not bias.
+    bias = ((h - predicted.mean(axis=0)) ** 2).mean(axis=(1, 2)) - variance / n_sets
+    return {
+        "alpha": grid,
+        "bias": np.maximum(bias, 0),
+        "variance": variance,
+        "noise": np.full(len(grid), data.truth.residual_variance().mean()),
+        "error": ((t - predicted) ** 2).mean(axis=(2, 3)).mean(axis=0),
+    }
 
 
 def _predict(data: ZeroShotDataset, classes: IndexArray, test: IndexArray, alphas: FloatArray) -> FloatArray:
@@ -76,22 +79,3 @@ def _predict(data: ZeroShotDataset, classes: IndexArray, test: IndexArray, alpha
         data.X[train], data.y[train], [{"alpha": alpha} for alpha in alphas]
     )
     return np.stack([data.X[test] @ model.mapping_.T for model in path])
-
-
-def _decompose(
-    data: ZeroShotDataset, test: IndexArray, predicted: FloatArray, alphas: FloatArray
-) -> BiasVariance:
-    """Split the error of predictions (sets, alphas, test samples, attributes) into its parts."""
-    h = data.X[test] @ data.truth.regression()  # (test samples, attributes)
-    t = data.prototypes[data.y[test]]
-    within = (2, 3)  # over samples and attributes
-    variance = predicted.var(axis=0, ddof=1).mean(axis=(1, 2))
-    # The mean over a few sets still varies by variance / sets: that is not bias.
-    bias = ((h - predicted.mean(axis=0)) ** 2).mean(axis=(1, 2)) - variance / len(predicted)
-    return BiasVariance(
-        alpha=alphas,
-        bias=np.maximum(bias, 0),
-        variance=variance,
-        noise=np.full(len(alphas), data.truth.residual_variance().mean()),
-        error=((t - predicted) ** 2).mean(axis=within).mean(axis=0),
-    )

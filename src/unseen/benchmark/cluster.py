@@ -26,28 +26,23 @@ _RESUME = (
 
 
 def cluster_outcomes(tasks: Iterable[BenchTask], address: str, timeout: float, threads: int) -> Outcomes:
-    """Yield outcomes as they come from the workers of a cluster."""
-    with dask_cluster(address, timeout) as cluster:
-        yield from cluster.outcomes(tasks, threads)
-
-
-@contextmanager
-def dask_cluster(address: str, timeout: float) -> Iterator[Cluster]:
-    """Connect to a cluster; the loss of its scheduler ends the block with a clear error.
+    """Yield outcomes as they come from the workers of a cluster.
 
     Parameters
     ----------
+    tasks : iterable of BenchTask
     address : str
-        Of the scheduler, such as ``tcp://host:8786``.
+        Of the scheduler, such as ``tcp://host:8786``. Its loss is a clear error.
     timeout : float
         How many seconds the cluster may be without any worker, at the start and later.
+    threads : int
+        Of the linear algebra in each run.
     """
     with _silence("distributed.client"), _connect(address, timeout) as client:
         from distributed.comm.core import CommClosedError
 
         try:
-            _check_workers(client, address, timeout)
-            yield Cluster(client, address, timeout)
+            yield from Cluster(client, address, timeout).outcomes(tasks, threads)
         except Exception as error:
             # a client that has reconnected has lost its futures: they are canceled
             if client.status == "running" and not isinstance(error, (CancelledError, CommClosedError)):
@@ -86,6 +81,11 @@ class Cluster:
                     continue
                 except UnseenError:  # a worker with another version; errors of a method are an outcome
                     raise
+                except (ImportError, AttributeError) as error:  # it cannot even find the function to call
+                    raise UnseenError(
+                        f"Workers of {self._address} cannot run unseen {__version__} ({error}). "
+                        "Install the same version everywhere."
+                    ) from error
                 except Exception as error:
                     if self._client.status != "running" or isinstance(error, CancelledError):
                         raise
@@ -134,7 +134,11 @@ def hand_over(experiment: Experiment) -> Experiment:
 
 def attempt_here(version: str, run: Run, experiment: Experiment, threads: int) -> Outcome:
     """Do a run on a worker; one that has joined meanwhile may have another version of this package."""
-    check_version(version)
+    if version != __version__:
+        raise UnseenError(
+            f"This is unseen {version}, but workers of the cluster have {__version__}. "
+            "Install the same version everywhere."
+        )
     return attempt(run, experiment, threads)
 
 
@@ -181,29 +185,3 @@ def _connect(address: str, timeout: float) -> Any:
             f"No Dask scheduler answers at {address} ({error}). Start one with: dask scheduler; then one or "
             f"more workers with: dask worker {address} --nthreads 1"
         ) from error
-
-
-def _check_workers(client: Any, address: str, timeout: float) -> None:
-    """Wait for a worker, and reject workers with another version of this package."""
-    try:
-        client.wait_for_workers(1, timeout=timeout)
-    except TimeoutError as error:
-        raise UnseenError(
-            f"The Dask scheduler at {address} has no workers. Start some with: dask worker {address}"
-        ) from error
-    # a worker that is lost at this moment answers with an error
-    answers = client.run(check_version, __version__, on_error="return").values()
-    if any(isinstance(answer, ModuleNotFoundError) for answer in answers):
-        raise UnseenError(f"The workers of {address} cannot import unseen: install it there too.")
-    for answer in answers:
-        if isinstance(answer, UnseenError):
-            raise answer
-
-
-def check_version(version: str) -> None:
-    """Reject another version of this package than that of the bench; runs on a worker."""
-    if version != __version__:
-        raise UnseenError(
-            f"This is unseen {version}, but workers of the cluster have {__version__}. "
-            "Install the same version everywhere."
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from unseen.benchmark.results import JSON, SPLIT_PARTS, RunResult, SplitPart
@@ -42,7 +42,9 @@ def parameter_curves(result: RunResult) -> ParameterCurves | None:
         return None
     name = "alpha" if "alpha" in grid else next(iter(grid))
     tried = [params[name] for params in table["params"]]
-    values = _distinct(tried)
+    values = list(dict.fromkeys(tried))
+    if (numbers := only_numbers(values)) is not None:
+        values = [*sorted(numbers)]
 
     def best_by_value(scores: Sequence[float]) -> list[float]:
         return [max(score for score, at in zip(scores, tried) if at == value) for value in values]
@@ -59,25 +61,14 @@ def parameter_curves(result: RunResult) -> ParameterCurves | None:
     )
 
 
-def only_numbers(values: Iterable[JSON]) -> list[float] | None:
+def only_numbers(values: Sequence[JSON]) -> list[float] | None:
     """Return the values if all of them are numbers, else None.
 
     >>> only_numbers([1, 0.5]), only_numbers(["l2", 1]), only_numbers([True])
     ([1, 0.5], None, None)
     """
-    numbers: list[float] = []
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        numbers.append(value)
-    return numbers
-
-
-def _distinct(values: Iterable[JSON]) -> list[JSON]:
-    """Return each value once: numbers sorted, others in the order they came."""
-    distinct = list(dict.fromkeys(values))
-    numbers = only_numbers(distinct)
-    return distinct if numbers is None else [*sorted(numbers)]
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return numbers if len(numbers) == len(values) else None
 
 
 def order_classes(counts: Mapping[SplitPart, Sequence[int]]) -> list[int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import cast
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from unseen._core.workspace import Workspace
 from unseen.base import ZeroShotClassifier
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.results import (
-    JSON,
     AttributeErrors,
     ClassTable,
     EvaluatedRun,
@@ -26,8 +25,8 @@ from unseen.benchmark.results import (
     Letter,
     Measured,
     ModelCurve,
-    PlainParams,
     Regret,
+    RunIdentity,
     StoredBins,
     StoredCurve,
     StoredReliability,
@@ -50,15 +49,20 @@ SURE = 2**22  # scores that become probabilities, for reliability; with many cla
 def make_run(experiment: Experiment, method: str, seed: int) -> Run:
     """Return what names a run; its key changes with anything that could change its result."""
     model = make_method(method, None, seed, experiment.normalize)
-    determined_by = {
-        "experiment": experiment.key,
+    determined_by = {"experiment": experiment.key, **_identify(model, method, seed)}
+    return Run(fingerprint(determined_by), experiment.key, method, seed)
+
+
+def _identify(model: ZeroShotClassifier, method: str, seed: int) -> RunIdentity:
+    """Return what determines a run: fixed parameters without data and seed, and those that are tried."""
+    tried = {"prototypes", "random_state", *model.default_grid}
+    return {
         "method": method,
         "seed": seed,
         "version": __version__,
-        "model": _fixed_parameters(model),
-        "grid": _plain_grid(model),
+        "model": _plain({name: value for name, value in model.get_params().items() if name not in tried}),
+        "grid": _plain({name: list(values) for name, values in model.default_grid.items()}),
     }
-    return Run(fingerprint(determined_by), experiment.key, method, seed)
 
 
 def evaluate_run(
@@ -78,13 +82,9 @@ def evaluate_run(
     errors = attribute_error(experiment, model) if isinstance(model, LinearVS) else None
     end = time.perf_counter()
     return {
-        "method": method,
-        "seed": seed,
-        "version": __version__,
-        "model": _fixed_parameters(model),
-        "grid": _plain_grid(model),
-        "params_zsl": _plain_params(search.best_params_zsl_),
-        "params_gzsl": _plain_params(search.best_params_),
+        **_identify(model, method, seed),
+        "params_zsl": _plain(search.best_params_zsl_),
+        "params_gzsl": _plain(search.best_params_),
         "validation": _validation(search),
         **measured,
         "attribute_error": errors,
@@ -97,21 +97,11 @@ def evaluate_run(
     }
 
 
-def _fixed_parameters(model: ZeroShotClassifier) -> PlainParams:
-    """Return the parameters that selection does not try, without data and seed."""
-    tried = {"prototypes", "random_state", *model.default_grid}
-    return {name: _as_json(value) for name, value in model.get_params().items() if name not in tried}
-
-
-def _plain_grid(model: ZeroShotClassifier) -> dict[str, list[JSON]]:
-    return {name: [_as_json(value) for value in values] for name, values in model.default_grid.items()}
-
-
 def _validation(search: GZSLClassifierCV) -> Validation:
     """Return the table by which selection decided."""
     table = search.cv_results_
     return {
-        "params": [_plain_params(params) for params in table["params"]],
+        "params": _plain(table["params"]),
         "zsl": _rounded(table["mean_zsl"]),
         "seen": _rounded(table["mean_seen"]),
         "h": _rounded(table["mean_test_score"]),
@@ -167,10 +157,6 @@ class ScoredModel:
         curve = self.curves["per-class"]
         return {"gamma": float(curve.gamma), "H": curve.h, "loss": curve.h - curve.at(self.gamma).h}
 
-    def accuracy_by_class(self, gamma: float) -> list[float | None]:
-        """Return the accuracy of each class at one gamma."""
-        return self.test.accuracy_by_class(self.maxima.predict(gamma))
-
     def document(self) -> ModelCurve:
         """Return the curve as the store keeps it."""
         curve, flips = self.curves["per-class"], np.nan_to_num(self.maxima.flips)
@@ -211,8 +197,8 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
         "zsl_model": None if same else zsl.document(),
         "by_class": {
             "zsl": test.accuracy_by_class(np.where(test.is_seen, -1, zsl.maxima.argmax_unseen)),
-            "none": zsl.accuracy_by_class(NO_CALIBRATION),
-            "calibrated": zsl.accuracy_by_class(zsl.gamma),
+            "none": test.accuracy_by_class(zsl.maxima.predict(NO_CALIBRATION)),
+            "calibrated": test.accuracy_by_class(zsl.maxima.predict(zsl.gamma)),
         },
         "classes": class_table(test.y, model.maxima.predict(model.gamma), len(test.seen)),
         "reliability": measure_reliability(search, test),
@@ -272,21 +258,15 @@ def attribute_error(experiment: Experiment, model: LinearVS) -> AttributeErrors:
     data, fold = experiment.dataset, experiment.split.folds[0]
     grid = [{"alpha": alpha} for alpha in model.default_grid["alpha"]]
     errors: AttributeErrors = {"alpha": [float(params["alpha"]) for params in grid], "seen": [], "unseen": []}
-    held_out = {
-        name: Training(Rows([data.X], samples), data.y[samples], data.prototypes, model.normalize)
-        for name, samples in (("seen", fold.seen_val), ("unseen", fold.val))
-    }
+    held_out: dict[Kind, IndexArray] = {"seen": fold.seen_val, "unseen": fold.val}
     for fitted in model.fit_path(choose_rows(data.X, fold.train), data.y[fold.train], grid):
-        errors["seen"].append(_shortened(_attribute_error(fitted, held_out["seen"])))
-        errors["unseen"].append(_shortened(_attribute_error(fitted, held_out["unseen"])))
+        scaling = (model.normalize, fitted.standardization())
+        for kind, index in held_out.items():
+            samples = Training(Rows([data.X], index), data.y[index], data.prototypes, *scaling)
+            # t = W x, and its mean squared distance to the prototype over samples and attributes
+            squares = sum(np.sum((X @ fitted.mapping_.T - samples.S[y]) ** 2) for X, y in samples.blocks())
+            errors[kind].append(_shortened(squares / (len(index) * samples.S.shape[1])))
     return errors
-
-
-def _attribute_error(fitted: LinearVS, samples: Training) -> float:
-    samples = replace(samples, standard=fitted.standardization())
-    # t = W x, and its mean squared distance to the prototype over samples and attributes
-    squares = sum(np.sum((X @ fitted.mapping_.T - samples.S[y]) ** 2) for X, y in samples.blocks())
-    return float(squares / (len(samples.y) * samples.S.shape[1]))
 
 
 def restore_curve(curve: StoredCurve, ausuc: float) -> SeenUnseenCurve:
@@ -308,16 +288,10 @@ def _shortened(value: float) -> float:
     return float(f"{value:.7g}")
 
 
-def _plain_params(params: Mapping[str, object]) -> PlainParams:
-    return cast(PlainParams, _as_json(params))
+def _plain(document: object) -> Any:
+    """Return numbers, strings and containers as JSON knows them; anything else as its representation."""
 
+    def convert(value: object) -> object:
+        return value.item() if isinstance(value, np.generic) else repr(value)
 
-def _as_json(value: object) -> JSON:
-    """Return numbers, strings and containers as JSON knows them."""
-    if isinstance(value, Mapping):
-        return {str(k): _as_json(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(v) for v in value]
-    if isinstance(value, np.generic):
-        return cast(JSON, value.item())
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return json.loads(json.dumps(document, default=convert))

@@ -134,6 +134,16 @@ class StoredReliability(TypedDict):
     after: dict[Kind, StoredBins]  # with the temperature
 
 
+class RunIdentity(TypedDict):
+    """What determines a run, besides its experiment."""
+
+    method: str
+    seed: int
+    version: str  # of this package
+    model: PlainParams  # the method's fixed parameters
+    grid: dict[str, list[JSON]]  # the values that selection tried
+
+
 class Measured(TypedDict):
     """What a run measures on test samples, with the gammas that it applies."""
 
@@ -151,14 +161,9 @@ class Measured(TypedDict):
     reliability: StoredReliability
 
 
-class EvaluatedRun(Measured):
+class EvaluatedRun(RunIdentity, Measured):
     """Everything that one run of the protocol gives."""
 
-    method: str
-    seed: int
-    version: str  # of this package
-    model: PlainParams  # the method's fixed parameters
-    grid: dict[str, list[JSON]]  # the values that selection tried
     params_zsl: PlainParams
     params_gzsl: PlainParams
     validation: Validation
