@@ -15,7 +15,7 @@ from unseen import __version__
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import BenchTask, Outcome, Outcomes, attempt
 from unseen.benchmark.store import Failure, Run
-from unseen.errors import UnseenError, import_extra
+from unseen.errors import UnseenError, import_extra, one_line
 
 _CONNECT = 10.0  # seconds for the scheduler to answer
 _STEP = 1.0  # seconds between two looks at the workers
@@ -81,10 +81,10 @@ class Cluster:
                     continue
                 except UnseenError:  # a worker with another version; errors of a method are an outcome
                     raise
-                except (ImportError, AttributeError) as error:  # it cannot even find the function to call
+                except (ImportError, AttributeError, RuntimeError) as error:  # it cannot find what to call
                     raise UnseenError(
-                        f"Workers of {self._address} cannot run unseen {__version__} ({error}). "
-                        "Install the same version everywhere."
+                        f"The cluster at {self._address} cannot run unseen {__version__} "
+                        f"({one_line(error)}). Install the same version everywhere."
                     ) from error
                 except Exception as error:
                     if self._client.status != "running" or isinstance(error, CancelledError):

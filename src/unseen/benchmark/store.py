@@ -195,13 +195,15 @@ class Store:
 
     def results(self, experiment: str) -> list[RunResult]:
         """Return the results of an experiment, oldest first; a damaged one is an error."""
-        query = "SELECT key, result, digest FROM runs WHERE experiment = ? ORDER BY rowid"
-        return [self._checked(*row) for row in self._read(query, experiment)]
+        return [self.result(run.key) for run, _ in self.runs() if run.experiment == experiment]
 
     def result(self, key: str) -> RunResult:
-        """Return the result of one finished run."""
-        (row,) = self._read("SELECT key, result, digest FROM runs WHERE key = ?", key)
-        return self._checked(*row)
+        """Return the result of one finished run; a damaged one is an error."""
+        with self.reading():
+            ((text, digest),) = self._read("SELECT result, digest FROM runs WHERE key = ?", key)
+            if _text_digest(text) != digest:
+                raise UnseenError(f"{self.path} is damaged: the result of run {key} is not what was stored.")
+            return cast(RunResult, json.loads(text))
 
     def runs(self) -> list[tuple[Run, str]]:
         """Return every finished run with the time it was stored, oldest first."""
@@ -256,11 +258,6 @@ class Store:
     def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with _user_errors(self.path), self._lock:
             return self._connection.execute(sql, values).fetchall()
-
-    def _checked(self, key: str, text: str, digest: str) -> RunResult:
-        if not isinstance(text, str) or _text_digest(text) != digest:
-            raise UnseenError(f"{self.path} is damaged: the result of run {key} is not what was stored.")
-        return cast(RunResult, json.loads(text))
 
     @contextmanager
     def reading(self) -> Iterator[None]:
