@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from unseen.cli import options
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
+    from unseen.datasets import ZeroShotDataset
     from unseen.models.io import Model
     from unseen.models.prediction import Samples
 
@@ -47,6 +48,18 @@ class Source:
         encoder = facts_of(model).get("encoder")
         with find_features(self.samples, self.backbone, self.variant, encoder, self.quiet) as path:
             yield model, path
+
+    @contextmanager
+    def labeled(self, split_dir: Path | None) -> Iterator[tuple[Model, ZeroShotDataset]]:
+        """Give the model and labeled samples, which are called after what the user named."""
+        from unseen.models.evaluation import evaluation_data
+
+        with self.find() as (model, path):
+            data = evaluation_data(
+                path, self.features, split_dir, model=model, label=self.label, ignore=self.ignore
+            )
+            # features of images are in a temporary file
+            yield model, data if path == self.samples else replace(data, name=Path(self.samples).name)
 
     @contextmanager
     def open(self) -> Iterator[tuple[Model, Samples]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -30,13 +29,10 @@ def command(
     measure how well unknown ones are detected. With --taxonomy, every level has its own line: samples
     answered there, how many of them are right, the harmonic mean, and the calibration error.
     """
-    from unseen.models.evaluation import evaluate, evaluation_data, format_evaluation
+    from unseen.models.evaluation import evaluate, format_evaluation
 
     confidence = options.check_confidence(confidence, taxonomy)
-    with source.find() as (model, path):
-        data = evaluation_data(path, source.features, split_dir, label=source.label, ignore=source.ignore)
-        if path != source.samples:  # a temporary file
-            data = replace(data, name=Path(source.samples).name)
+    with source.labeled(split_dir) as (model, data):
         found = evaluate(model, data, taxonomy=taxonomy, confidence=confidence)
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else format_evaluation(found))
     for note in found.notes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import click
 from unseen._core.files import check_output, is_page
 from unseen._core.hub import HUB_PREFIX
 from unseen.cli import options
-from unseen.cli._images import are_images, find_features
+from unseen.cli._images import Source
 from unseen.errors import UnseenError
 
 
@@ -42,9 +40,9 @@ def command(
     run: Path,
     data: str | None,
     html: Path | None,
+    split_dir: Path | None,
     taxonomy: Path | None,
     confidence: float | None,
-    quiet: bool,
     force: bool,
     **reading: Any,
 ) -> None:
@@ -55,13 +53,20 @@ def command(
     also measures the model, and lets its readers describe a class that does not exist; with --taxonomy, every
     level has its own line.
     """
-    groups = {"taxonomy": taxonomy, "confidence": options.check_confidence(confidence, taxonomy)}
+    from unseen.models.io import load_model
+    from unseen.report.model_page import write_model_page
+
+    confidence = options.check_confidence(confidence, taxonomy)
     if taxonomy is not None and data is None:
         raise UnseenError("--taxonomy needs labeled samples of a model to measure. Add --data DATA.")
     if run.is_file() or str(run).startswith(HUB_PREFIX):
         html = html or (run.with_suffix(".html") if run.is_file() else Path(f"{run.name}.html"))
         check_output(html, inputs=[run, data, taxonomy], force=force, may_replace=is_page)
-        _write_model_page(run, data, html, quiet, reading, groups)
+        if data is None:
+            write_model_page(load_model(run), html, title=run.stem)
+        else:
+            source = Source(run, data, backbone=None, variant=None, **reading)
+            _write_measured_page(source, html, split_dir, taxonomy=taxonomy, confidence=confidence)
     elif data is not None:
         raise UnseenError(
             f"--data measures a model, but {str(run)!r} is not a model file. Name one, or drop it."
@@ -85,23 +90,10 @@ def _write_bench_page(run: Path, html: Path, force: bool) -> None:
     write_report(run, html)
 
 
-def _write_model_page(
-    model: Path, source: str | None, html: Path, quiet: bool, reading: dict[str, Any], groups: dict[str, Any]
-) -> None:
-    """Write the page; ``reading`` are the options for the source of samples, ``groups`` for its taxonomy."""
-    from unseen.models.evaluation import evaluation_data
-    from unseen.models.io import facts_of, load_model
+def _write_measured_page(source: Source, html: Path, split_dir: Path | None, **groups: Any) -> None:
     from unseen.report.model_page import write_model_page
     from unseen.report.thumbnails import find_pictures
 
-    fitted, data, pictures = load_model(model), None, None
-    with ExitStack() as stack:  # features of images are in a temporary file
-        if source is not None and are_images(source):
-            encoder = facts_of(fitted).get("encoder")
-            path = stack.enter_context(find_features(source, None, None, encoder, quiet))
-            data = replace(evaluation_data(path), name=Path(source).name)
-        elif source is not None:
-            data = evaluation_data(source, model=fitted, **reading)
-        if data is not None:
-            pictures = find_pictures(str(source), data.sample_names, data.X)
-        write_model_page(fitted, html, title=model.stem, data=data, pictures=pictures, **groups)
+    with source.labeled(split_dir) as (model, data):
+        pictures = find_pictures(source.samples, data.sample_names, data.X)
+        write_model_page(model, html, title=source.model.stem, data=data, pictures=pictures, **groups)
