@@ -61,10 +61,6 @@ def command(
     kind = kind or _kind_of(out)
     target = out or model.with_suffix(ENDINGS[kind])
     check_output(target, inputs=[model, backbone], force=force)
-    if backbone and kind != "onnx":
-        raise click.UsageError("--backbone needs --format onnx.")
-    if softmax and kind != "onnx":
-        raise click.UsageError("--softmax needs --format onnx.")
     fitted = load_model(model)
     network = options.load_backbone(backbone, variant) if backbone else None
     if network is not None:

@@ -101,7 +101,7 @@ def export(
     if format == "onnx":
         _write_onnx(layer, Path(path), backbone, softmax)
     elif backbone is not None or softmax:
-        raise UnseenError("A backbone or a softmax can only be exported with format='onnx'.")
+        raise UnseenError("Only onnx holds a backbone or a softmax. Leave them out, or write onnx.")
     else:
         write_npz(path, **{**vars(layer), "normalize": layer.normalize or "", "format": LAYER_FORMAT})
 
