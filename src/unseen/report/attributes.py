@@ -71,9 +71,9 @@ def closest_classes(model: GZSLClassifierCV) -> list[Part]:
     S, names = last_step(model.estimator_).prototypes_, attribute_names(model)
     if len(S) < 2:
         return []
-    # a tree compares exactly: classes with the same description have the distance 0
-    search = NearestNeighbors(n_neighbors=1, algorithm="kd_tree").fit(S)
-    distance, nearest = (column[:, 0] for column in search.kneighbors())
+    search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(S)
+    nearest = search.kneighbors(return_distance=False)[:, 0]
+    distance = np.linalg.norm(S - S[nearest], axis=1)  # exactly 0 for classes with the same description
     typical = float(np.median(distance)) or 1.0
     order = np.argsort(distance, kind="stable").tolist()
     pairs = {(min(i, j), max(i, j)): distance[i] for i, j in zip(order, nearest[order].tolist())}
