@@ -13,7 +13,7 @@ from unseen import ALE, ESZSL, LDA, SAE, GZSLClassifierCV, LinearSV, LinearVS, S
 from unseen._core.rows import Rows
 from unseen._core.workspace import Remainder, Workspace
 from unseen.methods import _closed_form, _moments, ranking
-from unseen.selection.auto import Contest
+from unseen.selection.auto import fit_best
 from unseen.selection.rehearsal import as_samples
 
 FEATURES = 9
@@ -79,13 +79,15 @@ def test_scalings_and_parts_share_nothing(counted):
 def test_candidates_share_the_sums_of_each_fold(counted):
     X, y, S = linear_problem(n=300, features=FEATURES, classes=12, seen=10)
     alone = {method.__name__: GZSLClassifierCV(method(S)).fit(X, y) for method in METHODS}
-    contest = Contest(as_samples(X, y, workspace=Workspace()))
+    samples = as_samples(X, y, workspace=Workspace())
     counted["dsyrk"] = 0
-    for name, model in alone.items():
-        contest.enter(name, GZSLClassifierCV(model.estimator))
+    searches = {name: GZSLClassifierCV(model.estimator) for name, model in alone.items()}
+    for search in searches.values():
+        search.choose_params(samples)
     assert counted["dsyrk"] == 3  # once for each fold, of four methods that need it
-    assert contest.compared == {name: model.best_score_ for name, model in alone.items()}
-    assert_array_equal(contest.finish().coef_, alone[contest.leader.name].coef_)
+    leader = fit_best(searches, samples)
+    assert [s.best_score_ for s in searches.values()] == [model.best_score_ for model in alone.values()]
+    assert_array_equal(searches[leader].coef_, alone[leader].coef_)
 
 
 def test_searches_with_one_workspace_find_what_they_find_alone():

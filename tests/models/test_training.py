@@ -13,7 +13,7 @@ from unseen.datasets.dataset import ZeroShotDataset
 from unseen.datasets.splits import training_samples
 from unseen.errors import UnseenError
 from unseen.models.training import train
-from unseen.selection.auto import Contest
+from unseen.selection.auto import fit_best
 from unseen.selection.search import GZSLClassifierCV
 
 
@@ -79,17 +79,19 @@ class Scored(GZSLClassifierCV):
         self.cv_results_ = {"mean_test_score": np.array([1.0])}
         self.cv_results_ |= {f"split{k}_test_score": np.array([h]) for k, h in enumerate(self.estimator)}
         self.best_score_ = float(np.mean(self.estimator))
-        return [None] * len(self.estimator), []
+        return [], []
+
+    def finish(self, samples, folds, chosen):
+        self.is_finished = True
 
 
-@pytest.mark.parametrize(("unanimous", "expected"), [(True, "aacc"), (False, "abbd")])
-def test_a_candidate_leads_if_every_fold_agrees_or_by_its_mean(unanimous, expected):
-    contest, leaders = Contest(None), []
-    for name, scores in {"a": [1, 2, 3], "b": [4, 4, 2.9], "c": [2, 2.1, 4], "d": [2, 5, 9]}.items():
-        contest.enter(name, Scored(scores), unanimous=unanimous)
-        leaders.append(contest.leader.name)
-    assert leaders == list(expected)
-    assert contest.compared["b"] == pytest.approx(10.9 / 3)
+@pytest.mark.parametrize(("by_mean", "expected"), [("", "aacc"), ("bcd", "abbd"), ("b", "abbb")])
+def test_a_candidate_leads_if_every_fold_agrees_or_by_its_mean(by_mean, expected):
+    scores = {"a": [1, 2, 3], "b": [4, 4, 2.9], "c": [2, 2.1, 4], "d": [2, 5, 9]}
+    for n, leader in enumerate(expected, start=1):
+        searches = {name: Scored(scores[name]) for name in list(scores)[:n]}
+        assert fit_best(searches, None, by_mean) == leader
+        assert [name for name in searches if hasattr(searches[name], "is_finished")] == [leader]
 
 
 def test_raw_channels_are_standardized_if_the_folds_agree(data):

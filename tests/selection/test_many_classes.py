@@ -21,7 +21,7 @@ from unseen.benchmark.summary import summarize_store
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.report import write_report
-from unseen.selection.rehearsal import TrainingSet, run_fold, score_maxima
+from unseen.selection.rehearsal import TrainingSet, fold_candidates, run_fold, score_maxima
 
 N_CLASSES = 2000
 SQUARE = N_CLASSES**2 * 4  # bytes of a classes x classes array, even in float32
@@ -172,7 +172,7 @@ def test_a_fold_holds_one_model_of_the_path_at_a_time(many):
 
     def run(n):
         alphas = [{"alpha": alpha} for alpha in np.geomspace(1e-3, 1e-1, n)]
-        return peak(lambda: run_fold(LinearSV(many.prototypes), samples, fold, alphas))
+        return peak(lambda: run_fold(LinearSV(many.prototypes), samples, fold, alphas, fold_candidates))
 
     (few, _), (more, found) = run(2), run(12)
     assert len(found) == 12

@@ -18,7 +18,7 @@ from unseen.datasets import ZeroShotDataset
 from unseen.datasets.splits import GZSLFolds, training_samples
 from unseen.errors import UnseenError
 from unseen.methods import describe_method, make_method, method_name
-from unseen.selection.auto import Contest
+from unseen.selection.auto import fit_best
 from unseen.selection.rehearsal import as_samples
 from unseen.selection.search import GZSLClassifierCV
 
@@ -68,24 +68,24 @@ def train(
     >>> card.classes["unseen"]
     ['3', '4', '6']
     """
-    S, samples = _descriptions(data), training_samples(data)
-    X, y = choose_rows(data.X, samples), S.index[data.y[samples]]
-    groups = None if data.groups is None else data.groups[samples]
+    S, index = _descriptions(data), training_samples(data)
+    X, y = choose_rows(data.X, index), S.index[data.y[index]]
+    groups = None if data.groups is None else data.groups[index]
     folds = list(class_folds(data, random_state).split(X, y, groups))
-    contest = Contest(as_samples(X, y, groups))
+    samples = as_samples(X, y, groups)
 
     def search(candidate: Candidate) -> GZSLClassifierCV:
         estimator = candidate.make(S, random_state)
         return GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
 
-    for candidate in method_candidates(data, method, normalize):
-        shared_space = describe_method(candidate.method).shared_space
-        contest.enter(str(candidate), search(candidate), unanimous=not shared_space)
-    method = contest.leader.name.split()[0]
-    if same_width(data) and "cosine" not in contest.compared:
-        contest.compare("cosine", search(Candidate("cosine")))
-    model = contest.finish()
-    model.held_out_.facts |= describe_data(data, len(y), method, contest.compared)
+    searches = {str(candidate): search(candidate) for candidate in method_candidates(data, method, normalize)}
+    leader = fit_best(searches, samples, by_mean=["lda-anchored"])
+    model = searches[leader]
+    if same_width(data) and "cosine" not in searches:
+        searches["cosine"] = search(Candidate("cosine"))
+        searches["cosine"].choose_params(samples)
+    compared = {name: search.best_score_ for name, search in searches.items()}
+    model.held_out_.facts |= describe_data(data, len(y), leader.split()[0], compared)
     _name_features(model.estimator_, data.feature_names)
     card = model.card()
     warn_about(card.checks, stacklevel=2)

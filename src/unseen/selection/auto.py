@@ -7,33 +7,27 @@ descriptions in one space go by the mean: the first of them, cosine, is not trai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from unseen._core.blocks import FloatArray
-from unseen.selection.rehearsal import FoldIndices, TrainingSet
-from unseen.selection.search import Choice, GZSLClassifierCV
+from unseen.selection.rehearsal import TrainingSet
+from unseen.selection.search import GZSLClassifierCV
 
 
-class Entry(NamedTuple):
-    """A candidate after its folds."""
+def fit_best(
+    searches: Mapping[str, GZSLClassifierCV], samples: TrainingSet, by_mean: Collection[str] = ()
+) -> str:
+    """Compare candidates on their folds; retrain and calibrate the leader alone, and return its name.
 
-    name: str
-    search: GZSLClassifierCV
-    folds: list[FoldIndices]
-    chosen: Sequence[Choice]
-
-    def fold_scores(self) -> FloatArray:
-        """Return the validation H of its best parameters on each fold, (folds,)."""
-        results = self.search.cv_results_
-        best = int(np.argmax(results["mean_test_score"]))
-        return np.array([results[f"split{k}_test_score"][best] for k in range(len(self.folds))])
-
-
-class Contest:
-    """Compare candidates on their folds; only the leader is retrained and calibrated.
+    Parameters
+    ----------
+    searches : mapping of GZSLClassifierCV
+        The candidates by name, in order of preference. All of them have ``cv_results_`` afterwards.
+    samples : TrainingSet
+    by_mean : collection of str
+        Which of them lead by their mean H.
 
     Examples
     --------
@@ -42,36 +36,24 @@ class Contest:
     >>> from unseen.selection.rehearsal import as_samples
     >>> data = load_dataset("digits")
     >>> seen = data.seen[data.y]
-    >>> contest = Contest(as_samples(data.X[seen], data.y[seen]))
-    >>> contest.enter("eszsl", GZSLClassifierCV(ESZSL(data.prototypes)))
-    >>> contest.enter("linear-sv", GZSLClassifierCV(LinearSV(data.prototypes)))
-    >>> contest.leader.name in contest.compared
+    >>> methods = {"eszsl": ESZSL(data.prototypes), "linear-sv": LinearSV(data.prototypes)}
+    >>> searches = {name: GZSLClassifierCV(method) for name, method in methods.items()}
+    >>> fit_best(searches, as_samples(data.X[seen], data.y[seen])) in searches
     True
     """
+    chosen = {name: search.choose_params(samples) for name, search in searches.items()}
+    leader, *others = searches
+    for name in others:
+        better = fold_scores(searches[name]) > fold_scores(searches[leader])
+        if better.all() or (name in by_mean and searches[name].best_score_ > searches[leader].best_score_):
+            leader = name
+    searches[leader].finish(samples, *chosen[leader])
+    return leader
 
-    leader: Entry
 
-    def __init__(self, samples: TrainingSet) -> None:
-        self.samples = samples
-        self.compared: dict[str, float] = {}  # mean validation H of every candidate
-
-    def enter(self, name: str, search: GZSLClassifierCV, *, unanimous: bool = True) -> None:
-        """Run a candidate through its folds; it leads if every fold agrees, or else by its mean H."""
-        entry = Entry(name, search, *search.choose_params(self.samples))
-        if not self.compared or self._leads(entry, unanimous):
-            self.leader = entry
-        self.compared[name] = search.best_score_
-
-    def compare(self, name: str, search: GZSLClassifierCV) -> None:
-        """Run a candidate through its folds that cannot lead."""
-        search.choose_params(self.samples)
-        self.compared[name] = search.best_score_
-
-    def _leads(self, entry: Entry, unanimous: bool) -> bool:
-        if unanimous:
-            return bool((entry.fold_scores() > self.leader.fold_scores()).all())
-        return entry.search.best_score_ > self.leader.search.best_score_
-
-    def finish(self) -> GZSLClassifierCV:
-        """Return the model of the leader, retrained on everything and calibrated."""
-        return self.leader.search.finish(self.samples.alone(), self.leader.folds, self.leader.chosen)
+def fold_scores(search: GZSLClassifierCV) -> FloatArray:
+    """Return the validation H of the best parameters on each fold, (folds,)."""
+    results = search.cv_results_
+    best = int(np.argmax(results["mean_test_score"]))
+    names = [name for name in results if name.startswith("split") and name.endswith("_test_score")]
+    return np.array([results[name][best] for name in names])

@@ -113,31 +113,21 @@ class CalibratedPrediction:
             With a taxonomy: how probable a group must be, from 0 to 1. A group adds up its classes.
         """
         check_is_fitted(self, "gamma_")
-        if taxonomy is not None:
-            return self._predict_groups(X, candidates, reject, taxonomy, confidence)
         columns = candidate_columns(self.classes_, candidates)
-        chosen: Any = slice(None) if candidates is None else columns  # no copy of all scores
-        threshold = -np.inf if reject is None else self.rejection_threshold(reject)
-        best, unknown = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=bool)]
-        for _, (scores,) in iter_scores(self, X, chosen):
-            best.append(scores.argmax(axis=1))
-            if reject:
-                unknown.append(probabilities(scores, self.temperature_).max(axis=1) < threshold)
-        labels: LabelArray = self.classes_[columns[np.concatenate(best)]]
-        return with_unknown(labels, np.concatenate(unknown)) if reject else labels
-
-    def _predict_groups(
-        self, X: Any, candidates: ArrayLike | None, reject: float | None, taxonomy: Any, confidence: float
-    ) -> LabelArray:
-        """Return the finest group of every sample that reaches the confidence, as text."""
-        columns = candidate_columns(self.classes_, candidates)
-        groups = Taxonomy.from_table(taxonomy, self.classes_[columns])
-        threshold = -np.inf if reject is None else self.rejection_threshold(reject)
-        labels = []
-        for _, (scores,) in iter_scores(self, X, columns):
-            p = probabilities(scores.astype(np.float64), self.temperature_)
-            found = groups.answer(p, confidence).label
-            labels.append(np.where(p.max(axis=1) < threshold, UNKNOWN, found))
+        names = self.classes_[columns]
+        groups = None if taxonomy is None else Taxonomy.from_table(taxonomy, names)
+        threshold = None if reject is None else self.rejection_threshold(reject)
+        labels = [names[:0] if groups is None else names[:0].astype(str)]
+        # all classes as a slice: no copy of their scores
+        for _, (scores,) in iter_scores(self, X, slice(None) if candidates is None else columns):
+            found = names[scores.argmax(axis=1)]
+            if groups is not None or threshold is not None:
+                p = probabilities(scores.astype(np.float64), self.temperature_)
+            if groups is not None:
+                found = groups.answer(p, confidence).label
+            if threshold is not None:
+                found = with_unknown(found, p.max(axis=1) < threshold)
+            labels.append(found)
         return np.concatenate(labels)
 
     def rejection_threshold(self, reject: float) -> float:

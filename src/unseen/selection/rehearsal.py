@@ -8,7 +8,7 @@ number of unseen classes among the candidates. A *cross-fit* holds out samples o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -31,6 +31,8 @@ from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
 
 FoldIndices = tuple[IndexArray, IndexArray]  # (train, validation)
+# (all classes, those of train, those of validation) -> the classes to choose from
+Candidates = Callable[[LabelArray, LabelArray, LabelArray], LabelArray]
 Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 N_REHEARSALS = 12
 N_PARTS = 5  # a cross-fitted model trains on all samples but one part of five
@@ -86,10 +88,6 @@ class TrainingSet:
         others = np.setdiff1d(np.arange(len(self.y)), index)
         return Workspace(Remainder(self.moments, Rows([self.X], others), self.index[others]))
 
-    def alone(self) -> Self:
-        """Return the same samples without what other methods have computed or could use."""
-        return replace(self, workspace=None)
-
     def summed_by(self, models: Sequence[Any]) -> Self:
         """Return the same samples with the sums of these models of all: most parts need fewer new ones."""
         summed = [model for model in models if hasattr(model, "moments_")]
@@ -111,27 +109,18 @@ def as_samples(
 
     With a ``workspace``, searches for the same samples share what their methods compute on folds and on all.
     """
-    X, labels = _indexable(X), check_labels(y)
+    X, labels = as_rows(X), check_labels(y)
+    X = X if hasattr(X, "shape") else np.asarray(X)  # ready for indexing; what is on disk stays there
     if n_rows(X) != len(labels):
         raise UnseenError(
             f"X has {n_rows(X)} samples but y has {len(labels)} labels. Pass one label per sample."
         )
     weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
-    checked = None if groups is None else _check_groups(groups, len(labels))
-    return TrainingSet(X, labels, checked, weight, workspace)
-
-
-def _check_groups(groups: ArrayLike, n: int) -> NDArray[Any]:
-    found = np.asarray(groups)
-    if found.shape != (n,):
-        raise UnseenError(f"groups has shape {found.shape}, expected ({n},). Pass one group per sample.")
-    return found
-
-
-def _indexable(X: Any) -> Any:
-    """Return X ready for indexing by slices and arrays; what is on disk stays there."""
-    X = as_rows(X)
-    return X if hasattr(X, "shape") else np.asarray(X)
+    if groups is not None and np.shape(groups) != labels.shape:
+        raise UnseenError(
+            f"groups has shape {np.shape(groups)}, expected {labels.shape}. Pass one group per sample."
+        )
+    return TrainingSet(X, labels, None if groups is None else np.asarray(groups), weight, workspace)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,17 +252,12 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
     return ScoreMaxima.concatenate(found)
 
 
-def try_model(
-    model: Any, X: Any, y: IndexArray, labels: LabelArray, seen: BoolArray
-) -> tuple[ScoreMaxima, Trial]:
-    """Score held-out samples with class indices y, for the curve and for the trial."""
-    maxima = score_maxima(model, X, labels, seen)
-    # the scores of some samples are kept: as many as give about KEPT scores
+def keep_some(model: Any, X: Any, y: IndexArray, labels: LabelArray, seen: BoolArray) -> Kept:
+    """Return the scores of some samples with class indices y: as many as give about ``KEPT`` scores."""
     n = min(len(y), max(FEWEST, KEPT // len(labels)))
     drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:n])
     blocks = iter_scores(model, choose_rows(X, drawn), _columns_of(model, labels))
-    kept = Kept(np.concatenate([scores.copy() for _, (scores,) in blocks]), y[drawn], seen)
-    return maxima, Trial.from_maxima(maxima, y, seen, (kept,))
+    return Kept(np.concatenate([scores.copy() for _, (scores,) in blocks]), y[drawn], seen)
 
 
 def _columns_of(model: Any, labels: LabelArray) -> Any:
@@ -307,29 +291,40 @@ def run_fold(
     samples: TrainingSet,
     fold: FoldIndices,
     params: Sequence[Params],
+    among: Candidates,
     weights: str = "per-class",
     *,
     keep: bool = True,
-) -> list[tuple[SeenUnseenCurve, Trial | None]]:
-    """Fit every element of ``params`` on the fold's train part; return the curve on its validation part.
+) -> list[tuple[SeenUnseenCurve | None, Trial]]:
+    """Fit every element of ``params`` on the train part; try the validation part among some classes.
 
-    With ``keep`` also the trial, whose scores take memory.
+    Return the curve of each, if some of its classes are not in train, and the trial; with ``keep``, the trial
+    keeps scores, which take memory.
     """
-    train, validation = (samples.take(part) for part in fold)
-    labels = np.union1d(train.y, validation.y)
-    seen = np.isin(labels, train.y)
-    index = np.searchsorted(labels, validation.y)
-    found: list[tuple[SeenUnseenCurve, Trial | None]] = []
+    train, held = (samples.take(part) for part in fold)
+    found = []
     for model in fit_each(estimator, train, params):
-        if keep:
-            maxima, trial = try_model(model, validation.X, index, labels, seen)
-            trial = trial.renumbered(labels, np.asarray(model.classes_), train.y)
-        else:
-            maxima, trial = score_maxima(model, validation.X, labels, seen), None
-        found.append((SeenUnseenCurve.from_maxima(maxima, index, seen, weights), trial))
+        classes = np.asarray(model.classes_)
+        labels = among(classes, train.y, held.y)
+        seen, index = np.isin(labels, train.y), label_positions(held.y, labels)
+        maxima = score_maxima(model, held.X, labels, seen)
+        kept = (keep_some(model, held.X, index, labels, seen),) if keep else ()
+        trial = Trial.from_maxima(maxima, index, seen, kept).renumbered(labels, classes, train.y)
+        curve = None if seen[index].all() else SeenUnseenCurve.from_maxima(maxima, index, seen, weights)
+        found.append((curve, trial))
         if isinstance(model, ZeroShotClassifier):
             model.forget()
     return found
+
+
+def fold_candidates(labels: LabelArray, train: LabelArray, held_out: LabelArray) -> LabelArray:
+    """Return the classes of a fold: those that have samples in it."""
+    return np.union1d(train, held_out)
+
+
+def all_candidates(labels: LabelArray, train: LabelArray, held_out: LabelArray) -> LabelArray:
+    """Return all classes that the model has."""
+    return labels
 
 
 def rehearsal_folds(y: LabelArray, n_unseen: int, groups: ArrayLike | None = None) -> list[FoldIndices]:
@@ -356,20 +351,6 @@ def n_held_out(n_seen: int, n_unseen: int) -> int:
     return max(2, min(round(share), n_seen // 3))
 
 
-def rehearse(
-    estimator: Any, samples: TrainingSet, fold: FoldIndices, params: Sequence[Params]
-) -> list[Trial]:
-    """Fit on the fold's train part; try its validation part among as many classes as the final model has."""
-    train, held = (samples.take(part) for part in fold)
-    trials = []
-    for model in fit_each(estimator, train, params):
-        labels = rehearsal_candidates(np.asarray(model.classes_), train.y, held.y)
-        seen = np.isin(labels, train.y)
-        trial = try_model(model, held.X, label_positions(held.y, labels), labels, seen)[1]
-        trials.append(trial.renumbered(labels, np.asarray(model.classes_), train.y))
-    return trials
-
-
 def rehearsal_candidates(labels: LabelArray, train: LabelArray, held_out: LabelArray) -> LabelArray:
     """Return the labels without some that have no sample: as many, at random, as are only held out.
 
@@ -380,6 +361,12 @@ def rehearsal_candidates(labels: LabelArray, train: LabelArray, held_out: LabelA
     n_held_out = len(np.setdiff1d(held_out, train))
     left_out = np.random.default_rng(0).permutation(missing)[:n_held_out]
     return np.asarray(labels[~np.isin(labels, left_out)])
+
+
+def cross_fit_folds(y: LabelArray, groups: NDArray[Any] | None = None) -> list[FoldIndices]:
+    """Return folds that hold out samples of all classes in turn, [] if no class can spare one."""
+    part = assign_parts(y, groups)
+    return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in np.unique(part[part >= 0])]
 
 
 def assign_parts(y: LabelArray, groups: NDArray[Any] | None = None) -> IndexArray:
@@ -406,16 +393,3 @@ def assign_parts(y: LabelArray, groups: NDArray[Any] | None = None) -> IndexArra
     np.minimum.at(lowest, index, part)
     np.maximum.at(highest, index, part)
     return np.where((lowest == highest)[index], -1, part)
-
-
-def cross_fit(
-    estimator: Any, samples: TrainingSet, held_out: BoolArray, params: Sequence[Params]
-) -> list[Trial]:
-    """Fit without some samples of the seen classes; try these among all classes, unseen ones included."""
-    train, held = samples.take(np.flatnonzero(~held_out)), samples.take(np.flatnonzero(held_out))
-    trials = []
-    for model in fit_each(estimator, train, params):
-        labels = np.asarray(model.classes_)
-        seen = np.isin(labels, samples.y)
-        trials.append(try_model(model, held.X, label_positions(held.y, labels), labels, seen)[1])
-    return trials

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -39,19 +39,20 @@ from unseen.selection.confidence import (
 from unseen.selection.gamma import choose_retention, gamma_at_retention, seen_alone
 from unseen.selection.prediction import CalibratedPrediction
 from unseen.selection.rehearsal import (
-    N_PARTS,
+    Candidates,
     FoldIndices,
     Kept,
     Params,
     TrainingSet,
     Trial,
+    all_candidates,
     as_samples,
-    assign_parts,
-    cross_fit,
+    cross_fit_folds,
     fit_each,
+    fold_candidates,
     last_step,
+    rehearsal_candidates,
     rehearsal_folds,
-    rehearse,
     run_fold,
 )
 
@@ -70,7 +71,7 @@ class Calibrated(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Parameters that the folds have chosen, with their mean curve and, if they are kept, their trials."""
+    """Parameters that the folds have chosen, with their mean curve and their trials."""
 
     params: dict[str, Any]
     curve: SeenUnseenCurve
@@ -211,19 +212,16 @@ class GZSLClassifierCV(
         _check_classes(last_step(self.estimator), samples.y)
         params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, samples))
-        found = self._try(
-            run_fold, "choosing parameters", samples, folds, params, self.weights, keep=self._paper
-        )
-        means = [mean_curve([curve for curve, _ in by_fold]) for by_fold in found]
-        self.cv_results_ = _summary(params, [[curve for curve, _ in by_fold] for by_fold in found], means)
+        found = self._try("choosing parameters", samples, folds, params, fold_candidates, keep=self._paper)
+        curves = [[curve for curve, _ in by_fold if curve is not None] for by_fold in found]
+        means = [mean_curve(by_fold) for by_fold in curves]
+        self.cv_results_ = _summary(params, curves, means)
         best = int(np.argmax(self.cv_results_["mean_test_score"]))
         zsl = int(np.argmax(self.cv_results_["mean_zsl"]))
         self.best_params_, self.best_params_zsl_ = params[best], params[zsl]
         self.curve_, self.best_score_ = means[best], means[best].h
         chosen = [best, zsl] if self.refit_zsl and best != zsl else [best]
-        return folds, [
-            Choice(params[i], means[i], [trial for _, trial in found[i] if trial is not None]) for i in chosen
-        ]
+        return folds, [Choice(params[i], means[i], [trial for _, trial in found[i]]) for i in chosen]
 
     def finish(self, samples: TrainingSet, folds: Sequence[FoldIndices], chosen: Sequence[Choice]) -> Self:
         """Retrain on everything, rehearse and calibrate: the second half of ``fit``."""
@@ -285,22 +283,25 @@ class GZSLClassifierCV(
 
     def _try(
         self,
-        run: Callable[..., list[Any]],
         what: str,
         samples: TrainingSet,
-        parts: Sequence[Any],
+        folds: Sequence[FoldIndices],
         params: Sequence[Params],
-        *options: Any,
+        among: Candidates,
+        *,
+        keep: bool = True,
         estimator: Any = None,
-        **further: Any,
-    ) -> list[list[Any]]:
-        """Run every part, a fold or held-out samples, wherever joblib's backend is; return [params][part]."""
+    ) -> list[list[tuple[SeenUnseenCurve | None, Trial]]]:
+        """Run every fold wherever joblib's backend is; return [params][fold]."""
         estimator = self.estimator if estimator is None else estimator
         name = type(last_step(estimator)).__name__
-        tasks = (delayed(run)(estimator, samples, part, params, *options, **further) for part in parts)
+        tasks = (
+            delayed(run_fold)(estimator, samples, fold, params, among, self.weights, keep=keep)
+            for fold in folds
+        )
         found = []
-        bar = progress(len(parts), self._stage(what, name), unit="parts", quiet=not self.verbose)
-        with bar as advance, self._report_stage(what, len(parts)) as finish_part:
+        bar = progress(len(folds), self._stage(what, name), unit="parts", quiet=not self.verbose)
+        with bar as advance, self._report_stage(what, len(folds)) as finish_part:
             for by_params in results(tasks, self.n_jobs):
                 found.append(by_params)
                 advance(1, "")
@@ -331,13 +332,13 @@ class GZSLClassifierCV(
                 "Call recalibrate(X, y) after add_classes.",
                 stacklevel=4,
             )
-            found = self._try(run_fold, "rehearsing", samples, folds, params, self.weights)
+            found = self._try("rehearsing", samples, folds, params, fold_candidates)
             return [HeldOut("paper", [trial for _, trial in by_fold]) for by_fold in found]
         parts = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
-        rehearsals = self._try(rehearse, "rehearsing", samples, parts, params)
+        found = self._try("rehearsing", samples, parts, params, rehearsal_candidates)
         return [
-            HeldOut("retention", trials, crossed)
-            for trials, crossed in zip(rehearsals, self._cross_fit(samples, params))
+            HeldOut("retention", [trial for _, trial in by_fold], crossed)
+            for by_fold, crossed in zip(found, self._cross_fit(samples, params))
         ]
 
     def _choose_gamma(self, choice: Choice, held_out: HeldOut) -> float:
@@ -392,16 +393,15 @@ class GZSLClassifierCV(
 
     def _cross_fit(self, samples: TrainingSet, params: Sequence[Params]) -> list[Trial]:
         """Hold out training samples in turn; return how they fare among all present classes, by params."""
-        part = assign_parts(samples.y, samples.groups)
-        held_out = [part == number for number in range(N_PARTS) if (part == number).any()]
-        if not held_out:
+        folds = cross_fit_folds(samples.y, samples.groups)
+        if not folds:
             raise UnseenError(
                 'gamma="retention" holds out samples of seen classes, but every class has only one sample or '
                 'one group. Pass gamma="paper".'
             )
         estimator = self._present_estimator()
-        found = self._try(cross_fit, "cross-fitting", samples, held_out, params, estimator=estimator)
-        return [Trial.concatenate(trials) for trials in found]
+        found = self._try("cross-fitting", samples, folds, params, all_candidates, estimator=estimator)
+        return [Trial.concatenate([trial for _, trial in by_fold]) for by_fold in found]
 
     def _present_estimator(self) -> Any:
         """Return the unfitted estimator that describes all present classes, later ones included."""
