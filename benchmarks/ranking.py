@@ -23,7 +23,7 @@ from benchmarks import Row, table
 from benchmarks.methods import SIZES, SMALL, Problem
 from unseen import ALE, SJE, DeViSE
 from unseen._core.scaling import scale_rows
-from unseen.methods import _dual
+from unseen.methods import _few_directions
 from unseen.methods._dual import Stack
 from unseen.methods.ranking import RankingClassifier
 
@@ -82,7 +82,7 @@ def _epoch(problem: Problem, method: str, grid: list[dict[str, float]]) -> float
 
 def _all_features() -> AbstractContextManager[object]:
     """Let trainings visit all features meanwhile, however many there are."""
-    return patch.object(_dual, "DIRECTIONS", sys.maxsize)
+    return patch.object(_few_directions, "DIRECTIONS", sys.maxsize)
 
 
 @contextmanager

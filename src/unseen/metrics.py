@@ -129,9 +129,11 @@ def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
     >>> auroc([3.0, 1.0], [1.0, 0.0])
     0.875
     """
-    rising = np.sort(np.asarray(negative))
-    smaller, not_larger = (np.searchsorted(rising, positive, side) for side in ("left", "right"))
-    return float(np.mean(smaller + not_larger) / (2 * len(rising)))
+    from sklearn.metrics import roc_auc_score
+
+    # places in the order of the scores, which may be infinite
+    ranks = np.unique(np.concatenate([positive, negative]), return_inverse=True)[1]
+    return float(roc_auc_score(np.arange(len(ranks)) < len(np.asarray(positive)), ranks))
 
 
 def false_positive_rate(positive: ArrayLike, negative: ArrayLike, share: float = 0.95) -> float:

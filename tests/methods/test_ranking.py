@@ -16,6 +16,7 @@ import oracle
 from unseen import ALE, SJE, DeViSE, SynC
 from unseen.errors import UnseenError
 from unseen.methods import _dual as dual
+from unseen.methods import _few_directions
 from unseen.methods._dual import Problem
 from unseen.methods.ranking import project_box, project_simplex, rank_weights
 
@@ -261,7 +262,7 @@ def few(monkeypatch):
         features.append(stack.visited.X.shape[1])
         return visit_all(stack, order)
 
-    monkeypatch.setattr(dual, "DIRECTIONS", 6)
+    monkeypatch.setattr(_few_directions, "DIRECTIONS", 6)
     monkeypatch.setattr(dual.Stack, "_visit_all", noted)
     return features
 
@@ -271,7 +272,7 @@ def few(monkeypatch):
 def test_few_directions_lead_to_the_same_minimum(method, alpha, few, monkeypatch):
     X, y, S = many_features()
     model = method(S, alpha=alpha, tol=1e-5, random_state=0).fit(X, y)
-    monkeypatch.setattr(dual, "DIRECTIONS", 600)
+    monkeypatch.setattr(_few_directions, "DIRECTIONS", 600)
     plain = method(S, alpha=alpha, tol=1e-5, random_state=0).fit(X, y)
     assert few[0] == 6
     assert few[-1] == 40  # without them

@@ -13,7 +13,7 @@ from problems import linear_problem, make
 from unseen import GZSLClassifierCV, base
 from unseen._core import scoring
 from unseen._core.workspace import Workspace
-from unseen.methods import _closed_form, _dual, _factor, _kernels
+from unseen.methods import _closed_form, _factor, _few_directions, _kernels
 from unseen.selection.auto import fit_best
 from unseen.selection.rehearsal import as_samples
 
@@ -37,7 +37,7 @@ ALL_BUT_FEW = FastPath(
 FACTORIZATION = FastPath(_factor, "FEW", 10**9, 0)  # Cholesky, or an eigendecomposition
 THIN = FastPath(_closed_form, "is_thin", _closed_form.is_thin, lambda _: False)
 SHARED = FastPath(Workspace, "once", Workspace.once, lambda self, key, compute: compute())
-DIRECTIONS = FastPath(_dual, "DIRECTIONS", 6, 10**9)
+DIRECTIONS = FastPath(_few_directions, "DIRECTIONS", 6, 10**9)
 LANDMARKS = FastPath(_kernels, "LANDMARKS", 20, 10**9)
 PAIRS = FastPath(_kernels, "_PAIRS", 0, 10**9)  # distances by a matrix product, or one by one
 PROJECTION = FastPath(scoring.LinearClassifier, "_projection_pays", lambda *_: True, lambda *_: False)

@@ -20,17 +20,7 @@ losses, as far as D rises: there is no rate to choose, and nothing can diverge. 
 matrix product for a block of samples; within the block they follow every step through the products of its
 samples, ``X X'``.
 
-Most of an epoch is products with all features. If there are many, samples are visited as ``Z = X Q``, with an
-orthonormal basis Q of ``X'X`` times random numbers. What Z leaves out, ``R = X - Z Q'``, comes back in two
-ways: samples of the same block know their exact products, and every look at the gap takes all features and
-leaves the exact scores ``X C0'`` behind. With the changes of C and G since then, ::
-
-    scores = X C0' + Z Q'(C - C0)' - R R'(G - G0) K / (2 alpha n),    R R' within each block only
-
-The gap is that of all features, so Z only leads to the minimum. If the gap does not fall from one look to the
-next, too much is left out, and all models go on with X.
-
-Ascent needs few epochs if there are many features, but thousands for overlapping classes in few dimensions.
+This needs few epochs if there are many features, but thousands for overlapping classes in few dimensions.
 A model that is not done after ``PATIENCE`` epochs is therefore finished by descent on the primal problem,
 which then has few variables: with ``K = L L'`` and ``V = L' A``, ::
 
@@ -43,7 +33,7 @@ where G has the pushes that attain the losses; they are feasible, and give
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from tempfile import TemporaryFile
 from typing import Protocol
@@ -57,16 +47,11 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import read_ahead, release_pages
 
 BLOCK = 256  # samples whose scores come from one matrix product
-# samples that move together: fewer converge in fewer epochs, more are quicker in each, above all if they have
-# few numbers
-PARTS = 16, 64
-NUMBERS = 2**13
+PART = 16  # samples that move together: fewer converge in fewer epochs, more are quicker in each
 MEMORY = 2**28  # bytes of dual variables that are held in memory
 RANKING = 10  # epochs in which the weights of the samples follow their ranks; then they stay
 PATIENCE = 50  # epochs after which a model is finished by descent on the primal problem
 VARIABLES = 2**20  # of the primal problem, at most: L-BFGS keeps fifty times as many numbers
-DIRECTIONS = 384  # in which samples are visited if there are at least four times as many features
-LOOK = 0.01  # gap in these directions at which a model first sees all features
 SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
 # (u, w) -> the point of w Q that is nearest to u; arrays are (samples, models, classes)
@@ -95,12 +80,16 @@ class Problem:
     project: Projection
     weigh: Weights | None  # None stands for the weight 1
 
-    def blocks(self, numbers: Iterable[int] | None = None) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield (place, features) of these blocks or all; a thread reads the next one from disk meanwhile."""
-        keys = list(row_blocks(len(self.y), BLOCK))
-        if numbers is not None:
-            keys = [keys[number] for number in numbers]
-        read = map if isinstance(self.X, np.ndarray) else read_ahead
+    @property
+    def in_memory(self) -> bool:
+        """Whether the features are an array, and not read when they are asked for."""
+        return isinstance(self.X, np.ndarray)
+
+    def blocks(self, numbers: Iterable[int]) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield (place, features) of these blocks; a thread reads the next one from disk meanwhile."""
+        places = list(row_blocks(len(self.y), BLOCK))
+        keys = [places[number] for number in numbers]
+        read = map if self.in_memory else read_ahead
         return zip(keys, read(self.X.__getitem__, keys))
 
     def violations(self, F: FloatArray, y: IndexArray) -> FloatArray:
@@ -124,16 +113,6 @@ class Problem:
         u = self.project(v, w)
         return u, _dot(u, v) - _dot(u, u) / 2
 
-    def loss_at_zero(self) -> float:
-        """Return P(0), the mean loss if all scores are 0."""
-        classes = np.arange(len(self.margins))
-        counts, total = np.bincount(self.y, minlength=len(classes)), 0.0
-        for y in (classes[block] for block in row_blocks(len(classes), BLOCK)):
-            v = self.violations(np.zeros((len(y), 1, len(classes)), dtype=np.float32), y)
-            u = self.project(v, np.ones_like(v[:, :, :1]) if self.weigh is None else self.weigh(v))
-            total += float(counts[y] @ np.sum(u * (v - u / 2), axis=(1, 2)))
-        return total / len(self.y) or 1.0
-
 
 @dataclass
 class Solution:
@@ -150,37 +129,22 @@ def solve_path(
     tol: float,
     max_iter: int,
     rng: np.random.RandomState,
-    Z: FloatArray | None = None,
+    trainer: Callable[[Problem, Sequence[float]], Stack] | None = None,
+    n_arrays: int = 1,
 ) -> list[Solution]:
     """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs.
 
-    Z are the samples in few directions, if that pays.
+    ``trainer`` is ``Stack`` by default; another one keeps ``n_arrays`` as large as the dual variables.
     """
     seed = rng.randint(2**31)
-    # bytes that a model keeps: dual variables, and scores at the last look if there are few directions
-    size = 4 * len(problem.y) * len(problem.margins) * (1 if Z is None else 2)
+    size = 4 * n_arrays * len(problem.y) * len(problem.margins)  # bytes that a model keeps
     solutions = []
     for part in row_blocks(len(alphas), max(1, MEMORY // size)):
         # the same order of visits, so that a path does not depend on how it is cut
-        stack = Stack(problem, alphas[part], Z)
-        solutions += stack.solve(tol, max_iter, np.random.RandomState(seed))
+        solutions += (trainer or Stack)(problem, alphas[part]).solve(
+            tol, max_iter, np.random.RandomState(seed)
+        )
     return solutions
-
-
-def few_directions_pay(shape: tuple[int, ...], n_columns: int) -> bool:
-    """Return whether models of this many columns (classes of all alphas) save more than directions cost."""
-    return min(shape) >= 4 * DIRECTIONS and 3 * n_columns >= 2 * DIRECTIONS
-
-
-def in_few_directions(X: Features) -> FloatArray:
-    """Return ``Z = X Q`` (samples, directions); Q is an orthonormal basis of ``X'X`` times random numbers."""
-    blocks = list(row_blocks(X.shape[0]))
-    random = np.random.RandomState(0).standard_normal((X.shape[1], DIRECTIONS)).astype(np.float32)
-    product = np.zeros_like(random)
-    for rows in (X[block] for block in blocks):
-        product += rows.T @ (rows @ random)
-    Q, _ = np.linalg.qr(product)  # (features, directions)
-    return np.concatenate([X[block] @ Q for block in blocks])
 
 
 @cache
@@ -189,65 +153,120 @@ def blas_threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-class Stack:
-    """Models that differ in alpha alone and are trained together, as rows of the same matrix products.
+@cache
+def halves(start: int, stop: int, size: int) -> tuple[tuple[slice, slice | None], ...]:
+    """Return (part, None) for parts of a block in order, and (second half, first half) in between.
 
-    In few directions Z, if they are given; C is then its change since the last look.
+    A nested function that calls itself would be a cycle, and keep the features until garbage is collected.
+
+    >>> [(part.start, before and before.start) for part, before in halves(0, 4, 2)]
+    [(0, None), (2, 0), (2, None)]
     """
+    parts = -(-(stop - start) // size)
+    if parts == 1:
+        return ((slice(start, stop), None),)
+    middle = start + parts // 2 * size
+    between = (slice(middle, stop), slice(start, middle))
+    return (*halves(start, middle, size), between, *halves(middle, stop, size))
 
-    def __init__(self, problem: Problem, alphas: Sequence[float], Z: FloatArray | None = None) -> None:
+
+class Stack:
+    """Models that differ in alpha alone and are trained together, as rows of the same matrix products."""
+
+    def __init__(self, problem: Problem, alphas: Sequence[float]) -> None:
         n, classes = len(problem.y), len(problem.margins)
-        self.problem, self.short = problem, Z is not None
-        self.visited = problem if Z is None else replace(problem, X=Z)
+        self.problem = self.visited = problem
         self.solutions = [Solution() for _ in alphas]
         self.active = np.arange(len(alphas))
         # 2 alpha n, as far as float32 can divide by it
         self.double = np.clip([2 * n * alpha for alpha in alphas], 1e-24, 1e30).astype(np.float32)
-        self.C = np.zeros((self.visited.X.shape[1], len(alphas), classes), dtype=np.float32)
+        self.C = np.zeros((problem.X.shape[1], len(alphas), classes), dtype=np.float32)
         self.b = zeros((n, len(alphas), classes))
         self.w = np.ones((n, len(alphas), 1), dtype=np.float32)
         self.n_blocks = len(range(0, n, BLOCK))
         self.epoch = 0
-        self.at_zero = problem.loss_at_zero()
-        self.products: dict[int, FloatArray] = {}  # X X' of each block in memory, by its start
-        # X C0' + R R' G0 K / (2 alpha n) at the last look (samples, models, classes), its gap, R R'
-        self.scores = zeros(self.b.shape if self.short else (0, len(alphas), 0))
-        self.gap = np.full(len(alphas), 10 * LOOK)
-        self.left_out: dict[int, FloatArray] = {}
+        self.at_zero = self._loss_at_zero() or 1.0
+        self.products: dict[int, FloatArray] = {}
+        self._new_buffers()
+        self.threads = blas_threads()
+
+    def _new_buffers(self) -> None:
+        """Make room for the scores of a block and for the changes of G K / (2 alpha n)."""
+        size = min(BLOCK, len(self.problem.y))
+        self.buffers = np.empty((2, size, *self.C.shape[1:]), dtype=np.float32)
+
+    def _loss_at_zero(self) -> float:
+        """Return P(0), the mean loss if all scores are 0."""
+        problem = self.problem
+        counts = np.bincount(problem.y, minlength=len(problem.margins))
+        losses = []
+        for y in range(len(counts)):
+            v = problem.violations(np.zeros((1, 1, len(counts)), dtype=np.float32), np.array([y]))
+            w = np.ones((1, 1, 1), dtype=np.float32) if problem.weigh is None else problem.weigh(v)
+            losses.append(problem.push(v, w)[1][0])
+        return float(counts @ losses) / len(problem.y)
 
     def solve(self, tol: float, max_iter: int, rng: np.random.RandomState) -> list[Solution]:
         """Visit all samples until every gap is at most ``tol``, ``max_iter`` times at most."""
-        n_variables = self.problem.X.shape[1] * self.C.shape[2]
         while len(self.active):
-            met = self._visit_all(rng.permutation(self.n_blocks))
+            passed = self._visit_all(rng.permutation(self.n_blocks))
             self.epoch += 1
             # gaps that were met on the way belong to models that have moved since: look again
-            due = np.maximum(self.gap / 10, tol) if self.short else tol
-            slow = self.epoch == PATIENCE < max_iter and n_variables <= VARIABLES
-            near = np.flatnonzero((met <= due) | slow | (self.epoch == max_iter))
+            slow = self.epoch == PATIENCE < max_iter and self._n_variables() <= VARIABLES
+            near = np.flatnonzero((passed <= self._look_at(tol)) | slow | (self.epoch == max_iter))
             if len(near):
-                self._look(near, tol, max_iter, slow)
+                A = self._weights(near)
+                gap = self._look(near, A, tol)
+                for i in np.flatnonzero(gap > tol) if slow else ():
+                    gap[i] = self._descend(near[i], A[:, i], tol, max_iter)
+                done = (gap <= tol) | (self.epoch == max_iter)
+                self._finish(near[done], A[:, done], gap[done])
         return self.solutions
 
-    def _look(self, models: IndexArray, tol: float, max_iter: int, slow: bool) -> None:
-        """Look at some models with all features; take those out of the stack that are done."""
-        A = self._weights(models)
-        gap = self._gap(models, A)
-        stalled = bool((gap >= np.maximum(self.gap[models], 2 * tol)).any())  # near tol it goes up and down
-        self.gap[models] = gap
-        for i in np.flatnonzero(gap > tol) if slow else ():
-            gap[i] = self._descend(models[i], A[:, i], tol, max_iter)
-        done = (gap <= tol) | (self.epoch == max_iter)
-        if done.any():
-            self._finish(models[done], A[:, done], gap[done])
-        if self.short and len(self.active) and (stalled or self.epoch >= PATIENCE):
-            self.visited, self.short = self.problem, False
-            self.C = self.problem.mix(self._weights(np.arange(len(self.active))))
+    def _n_variables(self) -> int:
+        """Return the number of entries of one model's A."""
+        return self.problem.X.shape[1] * self.C.shape[2]
+
+    # ---- what a trainer that visits other features than those of the problem overrides ----
+
+    def _look_at(self, tol: float) -> float | FloatArray:
+        """Return the gap, met on the way, at which it is time to look at a model."""
+        return tol
+
+    def _look(self, models: IndexArray, A: FloatArray, tol: float) -> FloatArray:
+        """Return (P - D) / P(0) of some models with the weights A."""
+        return self._gap(models, A)
+
+    def _restart(self, models: IndexArray, C: FloatArray) -> None:
+        """Go on with exact C, without what rounding has added up."""
+        self.C[:, models] = C
+
+    def _note(self, block: slice, models: IndexArray, F: FloatArray) -> None:
+        """Take note of exact scores (block, models, classes)."""
+
+    def _complete(self, block: slice, F: FloatArray) -> None:
+        """Add to the scores of a block what the visited features leave out, in place."""
+
+    def _products_of(self, block: slice, X: FloatArray) -> FloatArray:
+        """Return ``X X'`` of a block with all features, of which X are those visited."""
+        return np.asarray(X @ X.T)
+
+    # ---- one epoch after another -----------------------------------------------------------------------
+
+    def _visit_all(self, order: IndexArray) -> FloatArray:
+        """Visit every sample once; return the gap of each model, as it was met on the way."""
+        sums = np.zeros((2, len(self.active)))  # of loss and gap
+        for block, X in self.visited.blocks(order):
+            self._visit(block, X, sums)
+        loss, gap = sums / len(self.problem.y)
+        for i, value in zip(self.active, loss):
+            self.solutions[i].losses.append(float(value))
+        return np.asarray(gap / self.at_zero)
 
     def _weights(self, models: IndexArray) -> FloatArray:
         """Return ``A' = -X' G / (2 alpha n)`` of some models (features, models, classes)."""
         A = np.zeros((self.problem.X.shape[1], len(models), self.C.shape[2]), dtype=np.float32)
-        for block, X in self.problem.blocks():
+        for block, X in self.problem.blocks(range(self.n_blocks)):
             subtract_product(rows_of(A), X.T, rows_of(self._pushes(block, models)))
         return A
 
@@ -258,27 +277,21 @@ class Stack:
         return G
 
     def _gap(self, models: IndexArray, A: FloatArray) -> FloatArray:
-        """Return (P - D) / P(0) of some models with the weights A, and go on with exact scores."""
+        """Return (P - D) / P(0) of some models with the weights A."""
         problem = self.problem
         C = problem.mix(A)
-        self.C[:, models] = 0 if self.short else C  # without what rounding has added up
+        self._restart(models, C)
         gap = np.zeros(len(models))
-        for block, X in problem.blocks():
+        for block, X in problem.blocks(range(self.n_blocks)):
             b = self.b[block][:, models]
             F = (X @ rows_of(C)).reshape(b.shape)
-            if self.short:
-                self.scores[block][:, models] = F + self._left_out_scores(block, models)
+            self._note(block, models, F)
             v = problem.violations(F, problem.y[block])
             d, _ = problem.push(v, self.w[block][:, models])
             d -= b
             v -= b
             gap += _dot(d, v) - _dot(d, d) / 2
         return gap / len(problem.y) / self.at_zero
-
-    def _left_out_scores(self, block: slice, models: IndexArray) -> FloatArray:
-        """Return ``R R' G K / (2 alpha n)`` of some models (block, models, classes)."""
-        GK = self.problem.mix(self._pushes(block, models))
-        return (self.left_out[block.start] @ rows_of(GK)).reshape(GK.shape)
 
     def _descend(self, model: int, A: FloatArray, tol: float, max_iter: int) -> float:
         """Try to finish a model by descent from A, which is changed if that succeeds; return the gap."""
@@ -298,67 +311,50 @@ class Stack:
             self.solutions[j].A = np.ascontiguousarray(A[:, i].T)
             self.solutions[j].gap = float(gap[i])
         left = np.delete(np.arange(len(self.active)), models)
-        self.active, self.double, self.gap = self.active[left], self.double[left], self.gap[left]
+        self.active, self.double = self.active[left], self.double[left]
         # contiguous, unlike what an index would give, so that products can change them in place
-        arrays = self.C, self.b, self.w, self.scores
-        self.C, self.b, self.w, self.scores = (np.take(array, left, axis=1) for array in arrays)
+        self.C, self.b, self.w = (np.take(array, left, axis=1) for array in (self.C, self.b, self.w))
+        self._new_buffers()
 
-    # ---- one epoch after another -----------------------------------------------------------------------
-
-    def _visit_all(self, order: IndexArray) -> FloatArray:
-        """Visit every sample once; return the gap of each model, as it was met on the way."""
-        sums = np.zeros((2, len(self.active)))  # of loss and gap
-        # room for the scores of a block and for the changes of G K / (2 alpha n)
-        buffers = np.empty((2, min(BLOCK, len(self.problem.y)), *self.C.shape[1:]), dtype=np.float32)
-        for block, X in self.visited.blocks(order):
-            self._visit(block, X, sums, buffers)
-        loss, gap = sums / len(self.problem.y)
-        for i, value in zip(self.active, loss):
-            self.solutions[i].losses.append(float(value))
-        return np.asarray(gap / self.at_zero)
-
-    def _visit(self, block: slice, X: FloatArray, sums: FloatArray, buffers: FloatArray) -> None:
+    def _visit(self, block: slice, X: FloatArray, sums: FloatArray) -> None:
         """Move the dual variables of a block, part by part; add the gaps that were met to the sums."""
-        n = block.stop - block.start
-        F, moved = buffers[:, :n]  # (block, models, classes)
+        y, b, w = self.problem.y[block], self.b[block], self.w[block]
+        F, moved = self.buffers[:, : len(y)]  # (block, models, classes)
         np.matmul(X, rows_of(self.C), out=rows_of(F))
         products = self._products(block, X)  # (block, block)
-        if self.short and self.epoch:  # at first there is nothing to leave out
-            F += self.scores[block]
-            F -= self._left_out_scores(block, np.arange(len(self.active)))
-            release_pages(self.scores)
-        size = int(np.clip(NUMBERS // rows_of(F).shape[1], *PARTS))
-        with blas_threads().limit(limits=1):  # these products are too small to share
-            for part in row_blocks(n, min(size, max(1, len(self.problem.y) // 8))):
-                at = slice(block.start + part.start, block.start + part.stop)
-                self._move(at, F[part], products[part, part], sums, moved[part])
-                if part.stop < n:  # what was moved changes the scores of those after it
-                    after = slice(part.stop, n)
-                    subtract_product(rows_of(F[after]), products[after, part], rows_of(moved[part]))
+        self._complete(block, F)
+        size = min(PART, max(1, len(self.problem.y) // 8))
+        with self.threads.limit(limits=1):  # these products are too small to share
+            for part, before in halves(0, len(y), size):
+                if before is None:
+                    self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
+                else:  # what was moved before changes these scores
+                    subtract_product(rows_of(F[part]), products[part, before], rows_of(moved[before]))
         subtract_product(rows_of(self.C), X.T, rows_of(moved))
         release_pages(self.b)
 
     def _products(self, block: slice, X: FloatArray) -> FloatArray:
-        """Return ``X X'`` of a block with all features, of which X are those visited."""
+        """Return ``X X'`` of a block with all features; features in memory are multiplied once."""
         if block.start in self.products:
             return self.products[block.start]
-        everything = self.problem.X[block] if self.short else X
-        products = np.asarray(everything @ everything.T)
-        if self.short:
-            self.left_out[block.start] = products - X @ X.T
-        if isinstance(self.problem.X, np.ndarray):
+        products = self._products_of(block, X)
+        if self.problem.in_memory:
             self.products[block.start] = products
         return products
 
     def _move(
-        self, at: slice, F: FloatArray, products: FloatArray, sums: FloatArray, moved: FloatArray
+        self,
+        F: FloatArray,
+        y: IndexArray,
+        products: FloatArray,
+        b: FloatArray,
+        w: FloatArray,
+        sums: FloatArray,
+        moved: FloatArray,
     ) -> None:
-        """Move the dual variables b of a few samples; fill in the change of G K / (2 alpha n)."""
-        y, b, w = self.problem.y[at], self.b[at], self.w[at]
-        v, start = self.problem.violations(F, y), b
-        if self.problem.weigh is not None and self.epoch < RANKING:
-            w[...] = self.problem.weigh(v)
-            start = self.problem.project(b, w)  # feasible for these weights
+        """Move the dual variables b of a few samples in place; fill in the change of G K / (2 alpha n)."""
+        v = self.problem.violations(F, y)
+        start = self._follow_ranks(v, b, w)
         d, loss = self.problem.push(v, w)
         d -= start
         v -= start
@@ -380,6 +376,13 @@ class Stack:
         G[right_class(y)] = 0
         b += G
 
+    def _follow_ranks(self, v: FloatArray, b: FloatArray, w: FloatArray) -> FloatArray:
+        """Update the weights w of a few samples in place; return b, made feasible for them."""
+        if self.problem.weigh is None or self.epoch >= RANKING:
+            return b
+        w[...] = self.problem.weigh(v)
+        return self.problem.project(b, w)
+
 
 def descend(
     problem: Problem, alpha: float, w: FloatArray, A: FloatArray, tol: float, max_iter: int
@@ -397,7 +400,7 @@ def descend(
         nonlocal loss
         V = flat.reshape(len(roots), A.shape[1])
         loss, GX = 0.0, np.zeros(A.shape)
-        for block, X in problem.blocks():
+        for block, X in problem.blocks(range(-(-n // BLOCK))):
             v = problem.violations((X @ V.T @ L.T)[:, None], problem.y[block])  # (block, 1, classes)
             u, losses = problem.push(v, w[block])
             loss += losses[0] / n

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,11 +16,10 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError
-from unseen.methods._dual import BLOCK, Features, Problem, few_directions_pay, in_few_directions, solve_path
+from unseen.methods._dual import BLOCK, Features, Problem, solve_path
+from unseen.methods._few_directions import ShortStack, few_directions_pay, in_few_directions
 
-COPIED = (
-    2**29
-)  # bytes of features that are copied, scaled and in the order of visits; more are scaled when visited
+COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
 RUN = 16  # neighbors that are read together if features stay on disk
 # Features share a large mean, which slows the training; but it also gives every class a bias. Without half
 # of it, training on CUB takes half the time, and all four methods do better on its validation folds.
@@ -39,12 +38,12 @@ def project_box(u: FloatArray, w: FloatArray) -> FloatArray:
 def project_simplex(u: FloatArray, w: FloatArray) -> FloatArray:
     """SJE and SynC, ``max_c v_c``: the wrong classes push with ``b_c >= 0`` and together at most 1."""
     # b = max(0, u - t) with t = max(0, max over k of (sum of the k largest - 1) / k)
-    rising = np.sort(-u, axis=2).reshape(-1, u.shape[2])
-    minus_t = np.ascontiguousarray(rising.T)  # (classes, samples x models): quicker to add up
-    np.cumsum(minus_t, axis=0, out=minus_t)
+    minus_t = -u
+    minus_t.sort(axis=2)
+    np.cumsum(minus_t, axis=2, out=minus_t)
     minus_t += 1
-    minus_t /= np.arange(1, len(minus_t) + 1, dtype=u.dtype)[:, None]
-    b = u + np.minimum(minus_t.min(axis=0), 0).reshape(*u.shape[:2], 1)
+    minus_t /= np.arange(1, u.shape[2] + 1, dtype=u.dtype)
+    b = u + np.minimum(minus_t.min(axis=2, keepdims=True), 0)
     return np.asarray(np.maximum(b, 0, out=b))
 
 
@@ -113,12 +112,12 @@ class RankingClassifier(ZeroShotClassifier):
         alphas, which = np.unique([model.alpha for model in models], return_inverse=True)
         few = copied and few_directions_pay(training.X.shape, len(alphas) * len(margins))
         X, Z, shift, scale = visited_rows(training, order, copied, few)
+        y = training.y[order]
         smoothing = np.float32(max(self.smoothing, 1e-6))
         # P / smoothing is a problem with the smoothing 1, in units in which scores are smaller by as much
-        problem = Problem(
-            X, training.y[order], gram / smoothing, margins / smoothing, self._project, self._weigh
-        )
-        solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng, Z)
+        problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh)
+        trainer = (None, 1) if Z is None else (partial(ShortStack, Z=Z), ShortStack.n_arrays)
+        solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng, *trainer)
         for model, solution in zip(models, [solutions[i] for i in which]):
             model.shift_ = shift
             model.n_iter_, model.dual_gap_ = len(solution.losses), solution.gap
@@ -138,65 +137,65 @@ class RankingClassifier(ZeroShotClassifier):
             )
 
 
-def visited_rows(
-    training: Training, order: IndexArray, copied: bool, few: bool
-) -> tuple[Features, FloatArray | None, FloatArray, float]:
-    """Return the features in this order, the same in few directions if asked for, their shift and scale."""
-    if not copied:
-        rows = VisitedRows(training, order, *shift_and_scale(training))
-        return rows, None, rows.shift, rows.scale
-    copy = training.once("ranking", lambda: CopiedRows.of(training))
-    return copy.X[order], copy.Z[order] if few else None, copy.shift, copy.scale
-
-
-@dataclass(frozen=True)
 class VisitedRows:
-    """Features as the ranking methods train on them, made when asked for: float32 ``(x - shift) / scale``.
+    """Features in the order of the training, in float32: ``(x - shift) / scale``, made when asked for.
 
     The shift is half the mean of the features; with the scale their mean squared length is 1.
     """
 
-    training: Training
-    order: IndexArray  # (samples,)
-    shift: FloatArray  # (features,)
-    scale: float
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.training.X.shape
+    def __init__(self, training: Training, order: IndexArray) -> None:
+        self.training, self.order, self.shape = training, order, training.X.shape
+        self.shift, self.scale = shift_and_scale(training)
 
     def __getitem__(self, rows: slice) -> FloatArray:
         index = self.order[rows]
         places = np.argsort(index)
-        X = self.training.rows(index[places])
-        X = X - self.shift.astype(X.dtype)
-        X /= X.dtype.type(self.scale)
-        found = np.empty(X.shape, dtype=np.float32)
-        found[places] = X
-        return found
+        X = np.empty((len(index), self.shape[1]), dtype=np.float32)
+        X[places] = (self.training.rows(index[places]) - self.shift) / self.scale
+        return X
+
+    def copy(self) -> FloatArray:
+        """Return all rows as one array."""
+        X = np.empty(self.shape, dtype=np.float32)
+        for block in row_blocks(len(X)):
+            X[block] = self[block]
+        return X
 
 
 @dataclass(frozen=True)
-class CopiedRows:
-    """All of them in the order of the samples; methods and seeds that share a workspace copy them once."""
+class ScaledRows:
+    """Features as the ranking methods train on them, ``(x - shift) / scale``, in the order of the samples."""
 
     X: FloatArray  # (samples, features), float32
     shift: FloatArray  # (features,)
     scale: float
 
-    @classmethod
-    def of(cls, training: Training) -> Self:
-        """Scale and copy training samples."""
-        rows = VisitedRows(training, np.arange(len(training.y)), *shift_and_scale(training))
-        X = np.empty(rows.shape, dtype=np.float32)
-        for block in row_blocks(len(X)):
-            X[block] = rows[block]
-        return cls(X, rows.shift, rows.scale)
-
     @cached_property
     def Z(self) -> FloatArray:
         """The same in few directions (samples, directions)."""
         return in_few_directions(self.X)
+
+
+def visited_rows(
+    training: Training, order: IndexArray, copied: bool, few: bool
+) -> tuple[Features, FloatArray | None, FloatArray, float]:
+    """Return the features in this order, the same in few directions if asked for, their shift and scale.
+
+    Methods and seeds that share a workspace compute them once.
+    """
+    if copied and training.workspace is not None:
+        shared = training.once("ranking", lambda: scaled_rows(training))
+        return shared.X[order], shared.Z[order] if few else None, shared.shift, shared.scale
+    rows = VisitedRows(training, np.arange(len(order)))
+    Z = in_few_directions(rows)[order] if few else None
+    rows.order = order
+    return rows.copy() if copied else rows, Z, rows.shift, rows.scale
+
+
+def scaled_rows(training: Training) -> ScaledRows:
+    """Return the features in the order of the samples."""
+    rows = VisitedRows(training, np.arange(len(training.y)))
+    return ScaledRows(rows.copy(), rows.shift, rows.scale)
 
 
 def visiting_order(n: int, rng: np.random.RandomState, run: int) -> IndexArray:
@@ -214,13 +213,12 @@ def visiting_order(n: int, rng: np.random.RandomState, run: int) -> IndexArray:
 
 def shift_and_scale(training: Training) -> tuple[FloatArray, float]:
     """Return half the mean of the scaled features, and their root mean squared length without it."""
-    scaled = training.normalize is not None
-    largest = 1.0 if scaled else max(np.abs(rows).max() for rows, _ in training.blocks()) or 1.0
+    largest = max(np.abs(rows).max() for rows, _ in training.blocks()) or 1.0
     total, square = np.zeros(training.X.shape[1]), 0.0
     for rows, _ in training.blocks():
-        rows = rows if scaled else rows / largest  # so that squares stay finite
+        rows = rows / largest  # so that squares stay finite
         total += rows.sum(axis=0, dtype=np.float64)
-        square += float(np.vdot(rows, rows))
+        square += float(np.sum(rows**2, dtype=np.float64))
     mean = total / len(training.y)
     # the mean of ||x - t m||^2 is that of ||x||^2 less (2 t - t^2) ||m||^2
     shifted = square / len(training.y) - (2 * SHIFT - SHIFT**2) * mean @ mean
