@@ -82,8 +82,11 @@ class IgnoresCandidates:
 class NewClassesDiffer:
     """Adds classes by a rule that is not quite that of the fit."""
 
-    def _append_classes(self, labels, S, coef, intercept):
-        return super()._append_classes(labels, S, 1.001 * coef, intercept)
+    def add_classes(self, *new):
+        known = len(self.classes_)
+        super().add_classes(*new)
+        self.coef_[known:] *= 1.001
+        return self
 
 
 class OneAlphaForAll:

@@ -329,11 +329,12 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         workspace: Workspace | None = None,
     ) -> Iterator[Self]:
         """Check everything once; solve the models that differ only in ``_path`` together."""
+        for model in models:
+            model.check_parameters()
         task = self._gather(models, X, y, sample_weight, workspace)
         groups: dict[Any, list[Self]] = {}
-        trained = task.S[task.seen]  # once for all models
         for model in models:
-            model._adopt(self, task, trained)
+            model._adopt(self, task)
             groups.setdefault(model._group(), []).append(model)
         solutions = {
             key: group[0]._solve_path(group[0]._scaled(task.training, group), group)
@@ -352,8 +353,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     ) -> Task:
         """Return checked samples and descriptions; only some methods take weights."""
         X, y, weight = weigh_samples(*self._validate(X, y), sample_weight)
-        for model in models:
-            model.check_parameters()
         described = as_prototypes(self.prototypes, y)
         classes, S = described.index, described.values
         self._check_space(S, X.shape[1])
@@ -366,14 +365,10 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         """Return the training samples in the scale that these models ask for."""
         training = replace(training, normalize=self.normalize)
         if self.normalize == "standard":
-            training = training.standardized()
+            training, standard = training.standardized()
             for model in models:
-                model._keep_standard(training.standard)
+                model.standard_mean_, model.standard_scale_ = standard.mean, standard.scale
         return training
-
-    def _keep_standard(self, standard: Standardization | None) -> None:
-        if standard is not None:
-            self.standard_mean_, self.standard_scale_ = standard.mean, standard.scale
 
     def _validate(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, LabelArray]:
         """Return checked samples and labels; features on disk stay there and are checked while read."""
@@ -390,13 +385,15 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
 
     def check_parameters(self) -> None:
         """Reject parameters that make no sense; subclasses add their own."""
-        if self.normalize not in ("l2", "sqrt", "standard", None):
-            raise UnseenError(
-                f"Got normalize={self.normalize!r}, but expected 'l2', 'sqrt', 'standard' or None."
-            )
+        known = self.normalize in ("l2", "sqrt", "standard", None)
+        self._require("normalize", known, "'l2', 'sqrt', 'standard' or None")
         alpha = getattr(self, "alpha", 0.0)
-        if not (isinstance(alpha, int | float | np.integer | np.floating) and 0 <= alpha < np.inf):
-            raise UnseenError(f"Got alpha={alpha!r}, but expected a finite number of at least 0.")
+        self._require("alpha", is_number(alpha) and 0 <= alpha < np.inf, "a finite number of at least 0")
+
+    def _require(self, name: str, valid: bool, expected: str) -> None:
+        """Reject the value of a parameter if it is not valid."""
+        if not valid:
+            raise UnseenError(f"Got {name}={getattr(self, name)!r}, but expected {expected}.")
 
     def _check_space(self, S: FloatArray, n_features: int) -> None:
         """Reject prototypes of another width if they must be points in the space of the features."""
@@ -412,17 +409,18 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         free = {"prototypes", *self._path}
         return tuple((k, repr(v)) for k, v in sorted(self.get_params(deep=False).items()) if k not in free)
 
-    def _adopt(self, other: Self, task: Task, trained: FloatArray) -> None:
-        self.n_features_in_ = other.n_features_in_
-        if hasattr(other, "feature_names_in_"):
-            self.feature_names_in_ = other.feature_names_in_
+    def _adopt(self, other: Self, task: Task) -> None:
+        """Take over what is known of the samples, and drop what was fitted before."""
+        names = ("n_features_in_", "feature_names_in_")
+        known = {name: getattr(other, name) for name in names if hasattr(other, name)}
+        self.forget()
+        self.__dict__.update(known)
         self.classes_, self.prototypes_, self.seen_ = task.classes, task.S, task.seen
-        self.training_prototypes_ = trained
+        self.training_prototypes_ = task.training.S
         self._keep_attribute_names()
 
     def _keep_attribute_names(self) -> None:
         """Keep the names of the columns of the prototypes, if they have names."""
-        self.__dict__.pop("attribute_names_", None)
         names = attribute_names(prototype_parts(self.prototypes))
         if names:
             self.attribute_names_ = np.array(names)
@@ -462,3 +460,8 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             raise UnseenError("The classes have names: pass classes=[...], one name per new prototype.")
         labels: LabelArray = np.arange(n) + self.classes_.max() + 1
         return labels
+
+
+def is_number(value: Any) -> bool:
+    """Return whether this is a number, also one of NumPy."""
+    return isinstance(value, int | float | np.integer | np.floating)

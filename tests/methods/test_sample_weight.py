@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,21 +117,20 @@ def test_the_samples_of_the_user_stay_as_they_are():
 @pytest.mark.parametrize(
     ("weight", "words"),
     [
-        ([1.0] * 59 + [-1.0], "sample_weight[59] is -1.0, expected a finite number of at least 0."),
-        ([np.nan] + [1.0] * 59, "sample_weight[0] is nan"),
-        ([np.inf] * 60, "sample_weight[0] is inf"),
-        ([1.0] * 59, "sample_weight has shape (59,), expected (60,). Pass one weight per sample."),
-        (np.ones((60, 2)), "sample_weight has shape (60, 2)"),
-        ([0.0] * 60, "All sample weights are zero"),
-        (["heavy"] * 60, "sample_weight must be numbers"),
+        ([1.0] * 59 + [-1.0], "Negative values in data passed to `sample_weight`"),
+        ([np.nan] + [1.0] * 59, "Input sample_weight contains NaN."),
+        ([np.inf] * 60, "Input sample_weight contains infinity"),
+        ([1.0] * 59, "sample_weight.shape == (59,), expected (60,)"),
+        (np.ones((60, 2)), "Sample weights must be 1D array or scalar"),
+        ([0.0] * 60, "Sample weights must contain at least one non-zero number"),
+        (["heavy"] * 60, "could not convert string to float"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(weight, words):
     X, y, S, *_ = weighted(SHAPES["N>D"])
     for fit in (ESZSL(S).fit, ESZSL(S).partial_fit):
-        with pytest.raises(UnseenError) as error:
+        with pytest.raises(ValueError, match=re.escape(words)):
             fit(X, y, sample_weight=weight)
-        assert words in str(error.value) and "\n" not in str(error.value)
 
 
 def test_weights_of_blocks_belong_to_the_blocks():

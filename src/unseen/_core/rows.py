@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.validation import _num_samples
 
-from unseen._core.blocks import IndexArray
+from unseen._core.blocks import IndexArray, row_blocks
 from unseen._core.npz import map_npy
 from unseen.errors import UnseenError
 
@@ -68,21 +68,14 @@ class Rows:
             rows = np.arange(*rows.indices(len(self)))
         index = rows if self.index is None else self.index[rows]
         part_of = np.searchsorted(self.starts, index, side="right") - 1
-        found = [self._read(number, index[part_of == number]) for number in np.unique(part_of)]
-        X = found[0] if len(found) == 1 else np.empty((len(index), self.shape[1]), dtype=self.dtype)
-        for number, part in zip(np.unique(part_of), found if len(found) > 1 else ()):
-            X[part_of == number] = part
-        assert_all_finite(X, input_name="X")
-        return X
-
-    def _read(self, number: int, index: IndexArray) -> NDArray[np.floating]:
-        """Copy rows of one part into memory, a few at a time: a single row may map a megabyte of its file."""
-        part, index = self.parts[number], index - self.starts[number]
         X = np.empty((len(index), self.shape[1]), dtype=self.dtype)
-        for start in range(0, len(index), _FEW):
-            few = slice(start, start + _FEW)
-            X[few] = part[index[few]]
-            release_pages(part)
+        for number in np.unique(part_of):
+            part, places = self.parts[number], np.flatnonzero(part_of == number)
+            for block in row_blocks(len(places), _FEW):  # a single row may map a megabyte of its file
+                few = places[block]
+                X[few] = part[index[few] - self.starts[number]]
+                release_pages(part)
+        assert_all_finite(X, input_name="X")
         return X
 
     def choose(self, rows: IndexArray) -> Self:

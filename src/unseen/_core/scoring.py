@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +46,7 @@ def iter_scores(model: Any, X: Any, *groups: ClassGroup) -> Iterator[tuple[slice
     slice(0, 2, None) [[1.0], [3.0]] [[1.0, 2.0], [3.0, 6.0]]
     """
     groups = groups or (slice(None),)
-    linear = _as_linear(model)
+    linear: LinearClassifier | None = getattr(model, "linear_classifier", lambda: None)()
     if linear is None:
         X = X if isinstance(X, list) else as_rows(X)  # a list may hold whatever the model takes
         score = _score_by_method(model, groups)
@@ -94,12 +94,6 @@ def score_method(model: Any) -> Callable[[Any], ArrayLike]:
     )
 
 
-def _as_linear(model: Any) -> LinearClassifier | None:
-    if isinstance(model, LinearClassifier):
-        return model
-    return model.linear_classifier() if hasattr(model, "linear_classifier") else None
-
-
 def _score_by_method(model: Any, groups: Sequence[ClassGroup]) -> ScoreRows:
     def score(rows: Any) -> list[FloatArray]:
         scores = class_scores(model, rows)
@@ -117,6 +111,10 @@ class LinearClassifier:
     normalize: str | None  # how samples are scaled
     check_samples: Callable[[Any], Any]  # from what a user passes to an array or Rows
     span: FloatArray | None = None  # (directions, features), rows that span those of coef, or nearly all
+
+    def linear_classifier(self) -> Self:
+        """Return itself, as a model returns what scores samples."""
+        return self
 
     def width(self, groups: Sequence[ClassGroup]) -> int:
         """Return the number of scores of one sample for these groups of classes."""

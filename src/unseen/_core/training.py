@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import _check_sample_weight
 
 from unseen._core.blocks import BLOCK, FloatArray, IndexArray, row_blocks
 from unseen._core.labels import LabelArray
 from unseen._core.rows import Rows, choose_rows, read_ahead
 from unseen._core.scaling import Standardization, scale_rows
 from unseen._core.workspace import Workspace
-from unseen.errors import UnseenError, one_line
+from unseen.errors import UnseenError
 
 T = TypeVar("T")
 
@@ -33,6 +34,7 @@ class Training:
     standard: Standardization | None = None
     weight: FloatArray | None = None  # (samples,), positive; None if all samples count the same
     workspace: Workspace | None = None  # of these samples, if several methods share one
+    sums: Mapping[str | None, Any] | None = None  # Moments by normalize, if no more is left of the samples
 
     def rows(self, index: slice | IndexArray) -> FloatArray:
         """Return the chosen rows of X, scaled."""
@@ -41,10 +43,11 @@ class Training:
             return self.standard.apply(rows)
         return scale_rows(rows, self.normalize, out=rows if isinstance(self.X, Rows) else None)
 
-    def standardized(self) -> Training:
-        """Return the same samples with standardized features."""
+    def standardized(self) -> tuple[Training, Standardization]:
+        """Return the same samples with standardized features, and how they are standardized."""
         blocks = read_ahead(lambda block: self.X[block], row_blocks(len(self.y)))
-        return replace(self, standard=Standardization.of_blocks(blocks, self.weight_blocks()))
+        standard = Standardization.of_blocks(blocks, self.weight_blocks())
+        return replace(self, standard=standard), standard
 
     def once(self, key: str, compute: Callable[[], T], *details: Hashable) -> T:
         """Return what ``compute`` makes of the scaled rows; from the workspace if it has been made before."""
@@ -77,20 +80,9 @@ def weigh_samples(
 
 def check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     """Return the weights as an array, (n,); reject what cannot be weights of n samples."""
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise UnseenError(f"sample_weight must be numbers, one per sample ({one_line(error)}).") from error
-    if weight.shape != (n,):
-        raise UnseenError(
-            f"sample_weight has shape {weight.shape}, expected ({n},). Pass one weight per sample."
-        )
-    wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if wrong.any():
-        place = int(wrong.argmax())
-        raise UnseenError(
-            f"sample_weight[{place}] is {weight[place]}, expected a finite number of at least 0."
-        )
+    weight: FloatArray = _check_sample_weight(
+        sample_weight, range(n), dtype=np.float64, ensure_non_negative=True
+    )
     if not weight.any():
-        raise UnseenError("All sample weights are zero. Give at least one sample a positive weight.")
+        raise UnseenError("Sample weights must contain at least one non-zero number.")
     return weight

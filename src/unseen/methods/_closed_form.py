@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import label_positions
 from unseen._core.prototypes import as_prototypes
-from unseen._core.scaling import scale_rows, weigh_rows
+from unseen._core.scaling import has_unit_rows, scale_rows, weigh_rows
 from unseen._core.training import Training, weigh_samples
 from unseen._core.workspace import Workspace
 from unseen.base import Params, Task, ZeroShotClassifier
@@ -21,8 +21,6 @@ from unseen.errors import UnseenError
 from unseen.methods._factor import Gram
 from unseen.methods._moments import Moments, is_dask
 
-UNIT_LENGTH = ("l2", "sqrt")  # scalings after which all samples have the length 1
-_SOLUTION = ("mapping_", "coef_", "intercept_")
 _NO_SUMS = (
     "partial_fit needs moments, which model files and models fitted on fewer samples than features omit. "
     "Call partial_fit on a new model, starting with the first block."
@@ -133,18 +131,15 @@ class ClosedForm(ZeroShotClassifier):
     def _add(self, new: Moments) -> Self:
         """Add moments of all classes, and discard the solution, which is now out of date."""
         if hasattr(self, "moments_"):
-            new = self._moments_of_all() + new
+            if self._needs_gram and self.moments_.gram is None:
+                raise UnseenError(_NO_SUMS)
+            new = self.moments_.for_classes(np.where(self.seen_, np.cumsum(self.seen_) - 1, -1)) + new
         self.seen_ = new.count > 0
         self.moments_ = new.for_classes(np.flatnonzero(self.seen_))
         self.training_prototypes_ = self.prototypes_[self.seen_]
-        for name in _SOLUTION:
+        for name in ("mapping_", "coef_", "intercept_"):
             self.__dict__.pop(name, None)
         return self
-
-    def _moments_of_all(self) -> Moments:
-        if self._needs_gram and self.moments_.gram is None:
-            raise UnseenError(_NO_SUMS)
-        return self.moments_.for_classes(np.where(self.seen_, np.cumsum(self.seen_) - 1, -1))
 
     def solve(self) -> Self:
         """Compute ``coef_`` and ``intercept_`` if ``partial_fit`` has changed the moments since.
@@ -154,19 +149,9 @@ class ClosedForm(ZeroShotClassifier):
         """
         super().solve()
         if "mapping_" not in vars(self):
-            counted = Counted.of({self.normalize: self.moments_}, self.training_prototypes_)
-            self._set_mapping(next(self._solve_path(self._scaled(counted, [self]), [self])))
+            training = of_sums({self.normalize: self.moments_}, self.training_prototypes_)
+            self._set_mapping(next(self._solve_path(replace(training, normalize=self.normalize), [self])))
         return self
-
-    if not TYPE_CHECKING:  # with it, a type checker would accept any attribute
-
-        def __getattr__(self, name: str) -> Any:
-            # reading an attribute never solves: hasattr(model, "coef_") reads it too, and must be cheap
-            hint = ""
-            if name in _SOLUTION and "moments_" in vars(self):
-                hint = " since the last partial_fit: call solve() first"
-            message = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
-            raise AttributeError(message, name=name, obj=self)
 
     def _gather(
         self,
@@ -183,14 +168,20 @@ class ClosedForm(ZeroShotClassifier):
                 "sample_weight is for arrays, DataFrames and files. "
                 "Pass the weights of a block to partial_fit."
             )
-        for model in models:
-            model.check_parameters()
         counters = {model.normalize: clone(model) for model in models}  # each scaling has its own moments
-        count_all(list(counters.values()), X, y)
+        if is_dask(X):
+            for counter in counters.values():
+                counter._add_dask(X, y)
+        else:
+            for block in X:  # read once for all
+                for counter in counters.values():
+                    counter.partial_fit(*block)
         first = counters[models[0].normalize]
+        if not hasattr(first, "moments_"):
+            raise UnseenError("There is no block of samples. Pass at least one.")
         self.n_features_in_ = first.n_features_in_
-        moments = {normalize: counter.moments_ for normalize, counter in counters.items()}
-        training = Counted.of(moments, first.training_prototypes_)
+        sums = {normalize: counter.moments_ for normalize, counter in counters.items()}
+        training = of_sums(sums, first.training_prototypes_)
         return Task(first.classes_, first.prototypes_, first.seen_, training)
 
     def _add_dask(self, X: Any, y: Any) -> Self:
@@ -213,12 +204,15 @@ class ClosedForm(ZeroShotClassifier):
         return replace(training, normalize=self.normalize)  # many: their moments are standardized
 
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
-        moments = known_moments(training, gram=self._needs_gram and not is_thin(training))
+        with_gram = self._needs_gram and not is_thin(training)
+        if training.sums is None:
+            moments = training.once("moments", lambda: sum_up(training, gram=with_gram), with_gram)
+        else:
+            moments = training.sums[self.normalize]
         for model in models:
             model.moments_ = moments
         if self.normalize == "standard" and moments.gram is not None:
-            standard = moments.standardization()
-            moments = moments.standardized(standard)
+            moments, standard = moments.standardized()
             for model in models:
                 model.standard_mean_, model.standard_scale_ = standard.mean, standard.scale
         gram = self._gram(training, moments) if self._uses_gram else None
@@ -238,42 +232,15 @@ class ClosedForm(ZeroShotClassifier):
         raise NotImplementedError
 
 
-def count_all(models: Sequence[ClosedForm], X: Any, y: Any) -> None:
-    """Add up the moments of a Dask array, or of an iterable of blocks, which is read once for all models."""
-    if is_dask(X):
-        for model in models:
-            model._add_dask(X, y)
-        return
-    for block in X:
-        for model in models:
-            model.partial_fit(*block)
-    if not hasattr(models[0], "moments_"):
-        raise UnseenError("There is no block of samples. Pass at least one.")
-
-
-@dataclass(frozen=True)
-class Counted(Training):
-    """Training samples of which only the sums are left, because they came in blocks."""
-
-    moments: Mapping[str | None, Moments] = field(kw_only=True)  # by normalize
-
-    @classmethod
-    def of(cls, moments: Mapping[str | None, Moments], S: FloatArray) -> Self:
-        """Return the training set with these moments and seen prototypes."""
-        nothing = np.empty((0, next(iter(moments.values())).total.shape[1]))
-        return cls(nothing, np.empty(0, dtype=np.intp), S, moments=moments)
+def of_sums(moments: Mapping[str | None, Moments], S: FloatArray) -> Training:
+    """Return training samples of which only the sums (by normalize) and the seen prototypes are left."""
+    nothing = np.empty((0, next(iter(moments.values())).total.shape[1]))
+    return Training(nothing, np.empty(0, dtype=np.intp), S, sums=moments)
 
 
 def is_thin(training: Training) -> bool:
     """Whether samples are fewer than features, so that X'X is larger than the samples."""
-    return not isinstance(training, Counted) and len(training.y) < training.X.shape[1]
-
-
-def known_moments(training: Training, *, gram: bool) -> Moments:
-    """Return the moments of training samples, which another method may have summed up already."""
-    if isinstance(training, Counted):
-        return training.moments[training.normalize]
-    return training.once("moments", lambda: sum_up(training, gram=gram), gram)
+    return training.sums is None and len(training.y) < training.X.shape[1]
 
 
 def feature_gram(training: Training, moments: Moments) -> Gram:
@@ -298,7 +265,7 @@ def moments_by_difference(training: Training) -> Moments | None:
     It is for samples of unit length: none of them is so large that rounding it hides all others.
     """
     remainder = None if training.workspace is None else training.workspace.remainder
-    if remainder is None or training.weight is not None or training.normalize not in UNIT_LENGTH:
+    if remainder is None or training.weight is not None or not has_unit_rows(training.normalize):
         return None
     whole = remainder.moments.get(training.normalize)
     if whole is None or whole.gram is None:

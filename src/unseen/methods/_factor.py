@@ -7,10 +7,10 @@ fewer rows than features, of the products of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtpttr, dtrttp
@@ -20,13 +20,7 @@ from unseen.methods._moments import Spectrum
 
 FEW = 8  # Cholesky factorizations that take less time than one eigendecomposition
 SAFE = 1e-6  # shift relative to the trace: with a smaller one, rounding shows in an inverse
-
-
-class Inverse(Protocol):
-    """The inverse of a shifted Gram matrix."""
-
-    def apply(self, B: FloatArray) -> FloatArray:
-        """Return B times the inverse, for B of shape (n, features)."""
+Inverse = Callable[[FloatArray], FloatArray]  # from B (n, features) to B times the inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +30,7 @@ class Gram:
     Examples
     --------
     >>> A, B = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[4.0, 5.0]])
-    >>> Gram(A.T @ A).inverse(1.0).apply(B)  # B (A'A + I)^-1
+    >>> Gram(A.T @ A).inverse(1.0)(B)  # B (A'A + I)^-1
     array([[2., 1.]])
     """
 
@@ -61,18 +55,22 @@ class Gram:
     def inverse(self, shift: float, *, scale: float = 1.0, n: int = 1) -> Inverse:
         """Return ``(scale A'A + shift I)^-1``, one of n that are needed; without shift the pseudoinverse."""
         if scale == 0:
-            return SpectralInverse(np.empty(0), np.empty((self.matrix.shape[1], 0)), 1 / shift)
+            return lambda B: np.asarray(1 / shift * B)
+        A, factor = self.matrix, None
         if not self._is_spectral(shift / scale, n):
-            A, added = (self.products.copy(), shift / scale) if self.of_rows else (scale * self.matrix, shift)
-            factor = cholesky(A, added)
-            if factor is not None:
-                return RowsInverse(self.matrix, factor, shift) if self.of_rows else CholeskyInverse(factor)
-        return SpectralInverse.of(self.spectrum, scale, shift)
+            shifted = (self.products.copy(), shift / scale) if self.of_rows else (scale * A, shift)
+            factor = cholesky(*shifted)
+        if factor is None:
+            return spectral_inverse(self.spectrum, scale, shift)
+        if not self.of_rows:
+            return lambda B: np.asarray(dpotrs(factor, B.T, lower=True)[0].T)
+        # Woodbury: (scale A'A + shift I)^-1 = (I - A' (A A' + shift / scale I)^-1 A) / shift
+        return lambda B: np.asarray((B - dpotrs(factor, (B @ A.T).T, lower=True)[0].T @ A) / shift)
 
     def solve(self, B: FloatArray, shifts: Sequence[float]) -> Iterator[FloatArray]:
         """Yield ``B (A'A + shift I)^-1`` for each shift, where the rows of B are combined from those of A."""
         if not self._is_spectral(min(shifts), len(set(shifts))):
-            yield from (self.inverse(shift).apply(B) for shift in shifts)
+            yield from (self.inverse(shift)(B) for shift in shifts)
             return
         # A'A = V diag(e) V', and B is zero where A is: however small a shift, nothing overflows
         e, V = self.spectrum.values, self.spectrum.vectors
@@ -111,50 +109,18 @@ class Gram:
         return cls(upper + np.triu(upper, 1).T)
 
 
-@dataclass(frozen=True, eq=False)
-class SpectralInverse:
-    """``V diag(inside) V' + outside (I - V V')``."""
+def spectral_inverse(spectrum: Spectrum, scale: float, shift: float) -> Inverse:
+    """Return the inverse of ``scale V diag(e) V' + shift I``."""
+    V, inside = spectrum.vectors, 1 / (scale * spectrum.values + shift)
+    outside = 1 / shift if shift > 0 else float(not len(inside))
 
-    inside: FloatArray  # (rank,)
-    vectors: FloatArray  # V (features, rank)
-    outside: float
+    def apply(B: FloatArray) -> FloatArray:
+        # V diag(inside) V' + outside (I - V V')
+        BV = B @ V  # (n, rank)
+        found = (BV * inside) @ V.T
+        return np.asarray(found if V.shape[1] == len(V) else found + outside * (B - BV @ V.T))
 
-    @classmethod
-    def of(cls, spectrum: Spectrum, scale: float, shift: float) -> Self:
-        """Return the inverse of ``scale V diag(e) V' + shift I``."""
-        outside = 1 / shift if shift > 0 else float(not len(spectrum.values))
-        return cls(1 / (scale * spectrum.values + shift), spectrum.vectors, outside)
-
-    def apply(self, B: FloatArray) -> FloatArray:
-        V = self.vectors
-        inside = B @ V  # (n, rank)
-        if V.shape[1] == len(V):
-            return np.asarray((inside * self.inside) @ V.T)
-        return np.asarray((inside * self.inside) @ V.T + self.outside * (B - inside @ V.T))
-
-
-@dataclass(frozen=True, eq=False)
-class CholeskyInverse:
-    """``(L L')^-1``."""
-
-    factor: FloatArray  # L (features, features)
-
-    def apply(self, B: FloatArray) -> FloatArray:
-        return np.asarray(dpotrs(self.factor, B.T, lower=True)[0].T)
-
-
-@dataclass(frozen=True, eq=False)
-class RowsInverse:
-    """``(scale A'A + shift I)^-1`` by the products of fewer rows than features (Woodbury)."""
-
-    rows: FloatArray  # A (n, features)
-    factor: FloatArray  # L (n, n) with L L' = A A' + shift / scale I
-    shift: float
-
-    def apply(self, B: FloatArray) -> FloatArray:
-        # (scale A'A + shift I)^-1 = (I - A' (A A' + shift / scale I)^-1 A) / shift
-        inner = dpotrs(self.factor, (B @ self.rows.T).T, lower=True)[0].T  # (rows of B, n)
-        return np.asarray((B - inner @ self.rows) / self.shift)
+    return apply
 
 
 def cholesky(A: FloatArray, shift: float) -> FloatArray | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -69,11 +69,7 @@ class KernelRidge:
     cases this is ridge regression on features ``phi(s) = k(s, L) C`` with ``Phi'Phi = diag(w)``.
     """
 
-    S: FloatArray  # (seen, attributes)
     landmarks: FloatArray  # L, (landmarks, attributes)
-    kernel: str
-    bandwidth: float
-    median: float | None  # distance between two landmarks
     C: FloatArray  # (landmarks, rank)
     values: FloatArray  # w, (rank,)
     targets: FloatArray  # Phi' M, (rank, columns of M)
@@ -86,15 +82,14 @@ class KernelRidge:
         K = Spectrum.of_gram(kernel_matrix(L, L, kernel, bandwidth, median))
         C = K.vectors / np.sqrt(K.values)  # (landmarks, rank)
         if len(L) == len(S):
-            found = cls(S, L, kernel, bandwidth, median, C, K.values, M)
-            return replace(found, targets=found.project(M))
+            return cls(L, C, K.values, (C * K.values).T @ M)
         gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
         for block in row_blocks(len(S)):
             Phi = kernel_matrix(S[block], L, kernel, bandwidth, median) @ C  # (block, rank)
             gram += Phi.T @ Phi
             targets += Phi.T @ M[block]
         eig = Spectrum.of_gram(gram)  # rotated, Phi'Phi is diagonal
-        return cls(S, L, kernel, bandwidth, median, C @ eig.vectors, eig.values, eig.vectors.T @ targets)
+        return cls(L, C @ eig.vectors, eig.values, eig.vectors.T @ targets)
 
     def project(self, rows: FloatArray) -> FloatArray:
         """Return ``Phi' rows`` for a row per prototype, all of which are landmarks."""

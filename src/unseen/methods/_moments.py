@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from itertools import repeat
@@ -98,13 +98,18 @@ class Moments:
 
         Each chunk is summed where it is, and the sums are added as a tree: only moments travel.
         """
+        import dask.array
         from dask.delayed import delayed
 
-        parts = [
-            delayed(cls.of)(X_chunk, y_chunk, n_classes, gram=gram) for X_chunk, y_chunk in dask_chunks(X, y)
-        ]
+        X = X.rechunk({1: -1})
+        y = y if is_dask(y) else dask.array.from_array(np.asarray(y), chunks=X.chunks[0])  # type: ignore[no-untyped-call]
+        if y.chunks[0] != X.chunks[0] and not np.isnan([*X.chunks[0], *y.chunks[0]]).any():
+            y = y.rechunk({0: X.chunks[0]})
+        chunks = zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
+        parts = [delayed(cls.of)(*chunk, n_classes, gram=gram) for chunk in chunks]
         while len(parts) > 1:
-            parts = [delayed(_sum)(parts[i : i + _BRANCHES]) for i in range(0, len(parts), _BRANCHES)]
+            branches = (parts[i : i + _BRANCHES] for i in range(0, len(parts), _BRANCHES))
+            parts = [delayed(reduce)(operator.add, branch) for branch in branches]
         moments: Self = parts[0].compute()
         return moments
 
@@ -119,21 +124,16 @@ class Moments:
         total[~known] = 0
         return type(self)(count, total, self.gram)
 
-    def standardization(self) -> Standardization:
-        """Return mean and scale of the features; needs the Gram matrix."""
+    def standardized(self) -> tuple[Self, Standardization]:
+        """Return the moments of ``(x - mean) / scale``, and mean and scale; needs the Gram matrix."""
         assert self.gram is not None
         mean = self.total.sum(axis=0) / self.n
         variance = np.diagonal(self.gram) / self.n - mean**2
         constant = variance <= 1e-14 * mean**2  # nothing but rounding
-        return Standardization(mean, np.sqrt(np.where(constant, 1.0, variance)))
-
-    def standardized(self, standard: Standardization) -> Self:
-        """Return the moments of ``(x - mean) / scale``, where ``mean`` is that of these samples."""
-        assert self.gram is not None
-        mean, scale = standard.mean, standard.scale
+        scale = np.sqrt(np.where(constant, 1.0, variance))
         total = (self.total - np.outer(self.count, mean)) / scale
         gram = (self.gram - self.n * np.outer(mean, mean)) / np.outer(scale, scale)
-        return type(self)(self.count, total, gram)
+        return type(self)(self.count, total, gram), Standardization(mean, scale)
 
     def __add__(self, other: Self) -> Self:
         gram = None if self.gram is None or other.gram is None else self.gram + other.gram
@@ -164,21 +164,6 @@ def mirror(upper: FloatArray) -> FloatArray:
     return upper
 
 
-def _sum(parts: Sequence[Moments]) -> Moments:
-    return reduce(operator.add, parts)
-
-
-def dask_chunks(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of delayed chunks (rows of X, their labels); no chunk is computed."""
-    import dask.array
-
-    X = X.rechunk({1: -1})
-    y = y if is_dask(y) else dask.array.from_array(np.asarray(y), chunks=X.chunks[0])  # type: ignore[no-untyped-call]
-    if y.chunks[0] != X.chunks[0] and not np.isnan([*X.chunks[0], *y.chunks[0]]).any():
-        y = y.rechunk({0: X.chunks[0]})
-    yield from zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
-
-
 def is_dask(array: Any) -> bool:
     """Return whether this is a Dask array, without importing Dask."""
     return type(array).__module__.startswith("dask.") and hasattr(array, "to_delayed")
@@ -200,7 +185,9 @@ class Spectrum:
         """Factorize a Gram matrix A'A (features, features)."""
         # not SciPy's: it holds the GIL here, which would block Ctrl-C
         values, vectors = np.linalg.eigh(gram)
-        return cls(*_positive(values, vectors))
+        noise = len(values) * np.finfo(values.dtype).eps * max(values.max(initial=0.0), 0.0)
+        keep = values > noise  # rounding cannot distinguish the others from zero
+        return cls(values[keep], vectors[:, keep])
 
     @classmethod
     def of_rows(cls, A: FloatArray) -> Self:
@@ -209,15 +196,8 @@ class Spectrum:
         if len(A) >= A.shape[1]:
             return cls.of_gram(A.T @ A)
         # A A' u = e u  =>  A'A v = e v with v = A'u / sqrt(e)
-        values, u = _positive(*np.linalg.eigh(A @ A.T))
-        return cls(values, (A.T @ u) / np.sqrt(values))
-
-
-def _positive(values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leave out the eigenvalues that rounding cannot distinguish from zero."""
-    noise = len(values) * np.finfo(values.dtype).eps * max(values.max(initial=0.0), 0.0)
-    keep = values > noise
-    return values[keep], vectors[:, keep]
+        small = cls.of_gram(A @ A.T)
+        return cls(small.values, (A.T @ small.vectors) / np.sqrt(small.values))
 
 
 def target_spectrum(moments: Moments, S: FloatArray) -> Spectrum:

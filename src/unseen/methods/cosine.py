@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from unseen._core.blocks import FloatArray, class_sums
+from unseen._core.blocks import FloatArray
 from unseen._core.scaling import scale_rows
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.errors import UnseenError
+from unseen.methods._moments import Moments
 
 
 class Cosine(ZeroShotClassifier):
@@ -56,16 +57,9 @@ class Cosine(ZeroShotClassifier):
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         for model in models:
             if self.prototypes is None:
-                model.prototypes_ = model.training_prototypes_ = _scaled_means(training)
+                sums = Moments.from_blocks(training.blocks(), len(training.S), gram=False)
+                model.prototypes_ = model.training_prototypes_ = sums.total / sums.count[:, None]
             yield np.empty((0, training.X.shape[1]))  # nothing is learned
 
     def rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         return scale_rows(S, "l2"), np.zeros(len(S))
-
-
-def _scaled_means(training: Training) -> FloatArray:
-    """Return the mean of the scaled samples of each class, (classes, features)."""
-    sums = np.zeros((len(training.S), training.X.shape[1]))
-    for X, y in training.blocks():
-        sums += class_sums(X, y, len(sums))
-    return sums / np.bincount(training.y)[:, None]

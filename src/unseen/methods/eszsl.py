@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unseen._core.blocks import FloatArray
-from unseen.errors import UnseenError
+from unseen.base import is_number
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._moments import Moments, Spectrum
 
@@ -69,10 +69,9 @@ class ESZSL(ClosedForm):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        if not 0 <= self.beta < np.inf:
-            raise UnseenError(f"Got beta={self.beta!r}, but expected a finite number of at least 0.")
-        if self.targets not in ("01", "-1+1"):
-            raise UnseenError(f"Got targets={self.targets!r}, but expected '01' or '-1+1'.")
+        valid = is_number(self.beta) and 0 <= self.beta < np.inf
+        self._require("beta", valid, "a finite number of at least 0")
+        self._require("targets", self.targets in ("01", "-1+1"), "'01' or '-1+1'")
 
     def _solve_moments(
         self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]

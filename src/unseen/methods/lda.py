@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
@@ -15,22 +14,27 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.labels import LabelArray, label_positions
 from unseen._core.scaling import weigh_rows
 from unseen._core.training import Training
-from unseen.base import Task
+from unseen.base import is_number
 from unseen.errors import UnseenError
 from unseen.methods import _kernels
-from unseen.methods._anchor import GridByAnchor, centered_texts, check_anchor, scale_between
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._factor import Gram, Inverse
-from unseen.methods._kernels import (
-    KernelRidge,
-    choose_landmarks,
-    kernel_matrix,
-    median_distance,
-)
+from unseen.methods._kernels import KernelRidge, choose_landmarks, kernel_matrix, median_distance
 from unseen.methods._moments import Moments, mirror
 
-KERNELS = ("rbf", "linear")
+Grid = Mapping[str, Sequence[Any]]
 _SAMPLES = ("sample_classes_", "sample_counts_", "sample_means_")
+
+
+class GridByAnchor:
+    """A ``default_grid`` that differs for anchored models."""
+
+    def __init__(self, plain: Grid, anchored: Grid) -> None:
+        self.plain, self.anchored = plain, anchored
+
+    def __get__(self, model: Any, owner: type) -> Grid:
+        """Return the grid of a model, or that of plain models for the class itself."""
+        return self.anchored if model is not None and model.anchor else self.plain
 
 
 class LDA(ClosedForm):
@@ -148,15 +152,17 @@ class LDA(ClosedForm):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        check_anchor(self.anchor, self.normalize)
-        if self.kernel not in KERNELS:
-            raise UnseenError(f"Got kernel={self.kernel!r}, but expected 'rbf' or 'linear'.")
-        if not (_is_number(self.shrinkage) and 0 <= self.shrinkage <= 1):
-            raise UnseenError(f"Got shrinkage={self.shrinkage!r}, but expected a number from 0 to 1.")
-        if not (_is_number(self.bandwidth) and 0 < self.bandwidth < np.inf):
-            raise UnseenError(f"Got bandwidth={self.bandwidth!r}, but expected a finite number above 0.")
-        if not (_is_number(self.kappa) and self.kappa >= 0):
-            raise UnseenError(f"Got kappa={self.kappa!r}, but expected a number of at least 0.")
+        self._require("anchor", self.anchor in ("prototype", None), "'prototype' or None")
+        if self.anchor and self.normalize != "l2":
+            raise UnseenError(
+                f"Got normalize={self.normalize!r}, but anchor='prototype' compares directions of samples "
+                "and prototypes: expected normalize='l2'."
+            )
+        rho, width, kappa = self.shrinkage, self.bandwidth, self.kappa
+        self._require("kernel", self.kernel in ("rbf", "linear"), "'rbf' or 'linear'")
+        self._require("shrinkage", is_number(rho) and 0 <= rho <= 1, "a number from 0 to 1")
+        self._require("bandwidth", is_number(width) and 0 < width < np.inf, "a finite number above 0")
+        self._require("kappa", is_number(kappa) and kappa >= 0, "a number of at least 0")
 
     def shares_space(self) -> bool:
         return self.anchor is not None
@@ -179,36 +185,27 @@ class LDA(ClosedForm):
     ) -> Iterator[FloatArray]:
         means = moments.total / moments.count[:, None]  # (seen classes, features)
         center = means.mean(axis=0) if self.anchor else moments.total.sum(axis=0) / moments.n
-        within = Within(gram, len(center), len({model.shrinkage for model in models}))
-        path = AnchoredPath if self.anchor else Path
-        shared = path(centered_texts(S, S) if self.anchor else S, means - center, within)
+        T = centered_texts(S, S) if self.anchor else S
+        M, n = means - center, len({model.shrinkage for model in models})
+        mappings = prepare_path(T, M, gram, n, bool(self.anchor))
         for model in models:
             model.center_, model.class_count_ = center, moments.count
             model.covariance_ = gram.compact
-            model.mean_mapping_, mapping = shared.mappings(model)
-            model._keep_own(shared.M, shared.mean_rows(model.shrinkage))
+            model.mean_mapping_, mapping, mean_rows = mappings(model)
+            model._own = moments.count, M, mean_rows
             yield mapping
-
-    def _keep_own(self, *means: FloatArray) -> None:
-        """Keep the means of the seen classes, and these times P, until the rows are made."""
-        self._own = means
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         super()._set_mapping(mapping)
         if self.kappa < np.inf:  # seen classes have samples, too
-            rows = self._mixed_rows(self.training_prototypes_, self.class_count_, *self._own)
-            self.coef_[self.seen_], self.intercept_[self.seen_] = self._fold(*rows)
+            rows = self._fold(*self._linear_rows(self.training_prototypes_, self._own))
+            self.coef_[self.seen_], self.intercept_[self.seen_] = rows
         del self._own
         if "sample_classes_" in vars(self):  # so have some new ones
             new = self.sample_classes_
             rows = self._rows_of_samples(self.prototypes_[new], self.sample_counts_, self.sample_means_)
             self.coef_[new], self.intercept_[new] = rows
         return self
-
-    def _adopt(self, other: Self, task: Task, trained: FloatArray) -> None:
-        super()._adopt(other, task, trained)
-        for name in _SAMPLES:
-            self.__dict__.pop(name, None)
 
     # ---- rows ----------------------------------------------------------------------------------------------
 
@@ -224,18 +221,27 @@ class LDA(ClosedForm):
         median = None if self.kernel == "linear" else median_distance(seen)
         return lambda S: kernel_matrix(S, seen, self.kernel, self.bandwidth, median)
 
-    def _linear_rows(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _linear_rows(
+        self, S: FloatArray, own: Sequence[FloatArray] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows for samples that are scaled already.
+
+        ``own`` is what is known of classes with samples: their number, centered means, and these times P.
+        """
         describe = self._described_by()
         coef, intercept = np.empty((len(S), len(self.center_))), np.empty(len(S))
         for block in row_blocks(len(S)):  # there may be far more classes than landmarks
             k = describe(S[block])  # (block, class features)
-            coef[block], intercept[block] = self._score_means(k @ self.mean_mapping_, k @ self.mapping_)
+            means, rows = k @ self.mean_mapping_, k @ self.mapping_
+            if own is not None:
+                count, own_means, own_rows = (part[block] for part in own)
+                w = described_share(count, self.kappa)[:, None]
+                # mean = (n m + kappa mu(s)) / (n + kappa), and the same times P
+                means, rows = w * means + (1 - w) * own_means, w * rows + (1 - w) * own_rows
+            # (x - center).(P mu) - mu'P mu / 2 = x.row - center.row - mu.row / 2
+            coef[block] = rows
+            intercept[block] = -rows @ self.center_ - 0.5 * np.einsum("ij,ij->i", means, rows)
         return coef, intercept
-
-    def _score_means(self, means: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return coef and intercept of classes with centered means and ``rows = means P``."""
-        # (x - center).(P mu) - mu'P mu / 2 = x.row - center.row - mu.row / 2
-        return rows, -rows @ self.center_ - 0.5 * np.einsum("ij,ij->i", means, rows)
 
     def _sampled_rows(
         self, labels: LabelArray, S: FloatArray, X: Any, y: Any
@@ -263,30 +269,15 @@ class LDA(ClosedForm):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the rows of classes with prototypes S, from number and mean of their samples, too."""
         own = means - self.center_
-        within = Within(Gram.of_compact(self.covariance_, len(self.center_)), len(self.center_))
-        rows = self._mixed_rows(S, count, own, within.precision(self.shrinkage).apply(own))
-        return self._fold(*rows)
-
-    def _mixed_rows(
-        self, S: FloatArray, count: FloatArray, own: FloatArray, own_rows: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of classes with samples: their number, their centered means, and these times P."""
-        share, describe = described_share(count, self.kappa)[:, None], self._described_by()
-        coef, intercept = np.empty_like(own_rows), np.empty(len(S))
-        for block in row_blocks(len(S)):
-            k, w = describe(S[block]), share[block]
-            # mean = (n m + kappa mu(s)) / (n + kappa), and the same times P
-            means = w * (k @ self.mean_mapping_) + (1 - w) * own[block]
-            rows = w * (k @ self.mapping_) + (1 - w) * own_rows[block]
-            coef[block], intercept[block] = self._score_means(means, rows)
-        return coef, intercept
+        P = precision(Gram.of_compact(self.covariance_, len(self.center_)), self.shrinkage)
+        return self._fold(*self._linear_rows(S, (count, own, P(own))))
 
     # ---- what counts in a row ----------------------------------------------------------------------------
 
     def _described_shares(self) -> FloatArray:
         """Return the weight of the description in the mean of every class, (n_classes,)."""
         count = np.zeros(len(self.classes_))
-        count[self.seen_] = self.class_count_ if self.kappa < np.inf else 0
+        count[self.seen_] = self.class_count_
         if "sample_classes_" in vars(self):
             count[self.sample_classes_] = self.sample_counts_
         return described_share(count, self.kappa)
@@ -335,76 +326,64 @@ class LDA(ClosedForm):
 # ---- what the models of a path share -----------------------------------------------------------------------
 
 
-class Path:
-    """The solutions for one training set: every factorization and every large product once.
+Mappings = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def prepare_path(
+    S: FloatArray, M: FloatArray, gram: Gram, n: int, anchored: bool
+) -> Callable[[LDA], Mappings]:
+    """Return the function from a model to its solution: every factorization and large product once.
+
+    The solution is A with ``mu(s) = k(s, S) A``, A P and M P. With anchors A is W with ``mu(s) = t W``, as
+    ``mu(s) = b t + k(t, T) (K + alpha I)^-1 R`` with centered prototypes t and the linear kernel.
 
     Parameters
     ----------
     S : ndarray of shape (n_seen, n_attributes)
+        The prototypes of the seen classes, centered if they are anchors.
     M : ndarray of shape (n_seen, n_features)
         The centered means of the seen classes.
-    within : Within
+    gram : Gram
+        The covariance within classes.
+    n : int
+        How many values of shrinkage there are.
+    anchored : bool
     """
+    kept = lru_cache(1 if len(S) > _kernels.LANDMARKS else None)  # of many classes only the last
+    # the b with the least ||M - b T||
+    b = float(np.vdot(S, M) / np.vdot(S, S)) if anchored and S.any() else 1.0
+    R = M - b * S if anchored else M  # what the regression predicts
+    inverse = kept(lambda rho: precision(gram, rho, n))
+    whole = lru_cache(None)(lambda rho: inverse(rho)(np.eye(M.shape[1])))  # P
+    mean_rows = kept(lambda rho: inverse(rho)(M))  # M P
+    ridge = kept(lambda *kernel: KernelRidge.of(S, R, *kernel))
 
-    def __init__(self, S: FloatArray, M: FloatArray, within: Within) -> None:
-        self.S, self.M, self.R, self.within = S, M, M, within  # R: what the regression predicts
-        kept = lru_cache(1 if len(S) > _kernels.LANDMARKS else None)  # of many classes only the last
-        self.ridge, self.precision = kept(self._ridge), kept(within.precision)
-        self.mean_rows, self.ridge_rows = kept(self._mean_rows), kept(self._ridge_rows)
-        self.weights = lru_cache(1)(self._weights)
-
-    def mappings(self, model: LDA) -> tuple[FloatArray, FloatArray]:
-        """Return A with ``mu(s) = k(s, S) A``, and A P."""
-        return self.weights(model.alpha, model.shrinkage, *self._kernel(model))
-
-    def _kernel(self, model: LDA) -> tuple[str, float]:
-        return model.kernel, model.bandwidth
-
-    def _weights(self, alpha: float, rho: float, *kernel: Any) -> tuple[FloatArray, FloatArray]:
-        ridge = self.ridge(*kernel)
-        return ridge.weights(alpha), ridge.weights(alpha, self.ridge_rows(rho, *kernel))
-
-    def _ridge(self, kernel: str, bandwidth: float) -> KernelRidge:
-        return KernelRidge.of(self.S, self.R, kernel, bandwidth)
-
-    def _mean_rows(self, rho: float) -> FloatArray:
-        """Return M P."""
-        return self.precision(rho).apply(self.M)
-
-    def _ridge_rows(self, rho: float, *kernel: Any) -> FloatArray:
+    @kept
+    def ridge_rows(rho: float, *kernel: Any) -> FloatArray:
         """Return the targets of the regression times P."""
-        ridge = self.ridge(*kernel)
-        if self.R is self.M and len(ridge.landmarks) == len(self.S):
-            return ridge.project(self.mean_rows(rho))  # (Phi' M) P = Phi' (M P)
-        return self.precision(rho).apply(ridge.targets)
+        if not anchored and len(ridge(*kernel).landmarks) == len(S):
+            return ridge(*kernel).project(mean_rows(rho))  # (Phi' M) P = Phi' (M P)
+        return inverse(rho)(ridge(*kernel).targets)
+
+    @lru_cache(1)
+    def weights(alpha: float, rho: float, *kernel: Any) -> tuple[FloatArray, FloatArray]:
+        return ridge(*kernel).weights(alpha), ridge(*kernel).weights(alpha, ridge_rows(rho, *kernel))
+
+    def mappings(model: LDA) -> Mappings:
+        kernel = ("linear", 1.0) if anchored else (model.kernel, model.bandwidth)
+        A, AP = weights(model.alpha, model.shrinkage, *kernel)
+        if anchored:  # W = b I + T' A
+            T, P = ridge(*kernel).landmarks, whole(model.shrinkage)
+            A, AP = b * np.eye(len(P)) + T.T @ A, b * P + T.T @ AP
+        return A, AP, mean_rows(model.shrinkage)
+
+    return mappings
 
 
-class AnchoredPath(Path):
-    """The same for ``mu(s) = b t + k(t, T) (K + alpha I)^-1 R`` with centered prototypes t.
-
-    With the linear kernel that is ``mu(s) = t W``: the mapping is W.
-    """
-
-    def __init__(self, T: FloatArray, M: FloatArray, within: Within) -> None:
-        super().__init__(T, M, within)
-        self.b = scale_between(T, M)
-        self.R = M - self.b * T
-        self.whole = lru_cache(None)(self._whole)
-
-    def mappings(self, model: LDA) -> tuple[FloatArray, FloatArray]:
-        """Return W with ``mu(s) = t W``, and W P."""
-        A, AP = super().mappings(model)
-        T = self.ridge(*self._kernel(model)).landmarks
-        # W = b I + T' (K + alpha I)^-1 R
-        P = self.whole(model.shrinkage)
-        return self.b * np.eye(len(P)) + T.T @ A, self.b * P + T.T @ AP
-
-    def _kernel(self, model: LDA) -> tuple[str, float]:
-        return "linear", 1.0
-
-    def _whole(self, rho: float) -> FloatArray:
-        """Return P, (features, features)."""
-        return self.precision(rho).apply(np.eye(self.M.shape[1]))
+def centered_texts(S: FloatArray, seen: FloatArray) -> FloatArray:
+    """Return prototypes S minus the mean of the seen ones, which then have length 1 on average."""
+    length = float(np.linalg.norm(seen, axis=1).mean()) or 1.0
+    return np.asarray((S - seen.mean(axis=0)) / length)  # (classes, features)
 
 
 # ---- the covariance within classes -------------------------------------------------------------------
@@ -423,22 +402,13 @@ def within_gram(training: Training, moments: Moments) -> Gram:
     return Gram(rows / np.sqrt(moments.n), of_rows=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Within:
-    """The covariance Sigma_w of the samples around their class means, to be shrunken n times."""
+def precision(gram: Gram, rho: float, n: int = 1) -> Inverse:
+    """Return ``P = ((1 - rho) Sigma_w + rho t I)^-1`` with ``t = tr(Sigma_w) / D``, one of n that are needed.
 
-    gram: Gram
-    n_features: int
-    n: int = 1
-
-    def precision(self, rho: float) -> Inverse:
-        """Return ``P = ((1 - rho) Sigma_w + rho t I)^-1`` with ``t = tr(Sigma_w) / D``.
-
-        For rho = 0 it is the pseudoinverse. Samples that do not vary within their classes count as white
-        noise.
-        """
-        t = self.gram.trace / self.n_features if self.gram.trace > 0 else 1.0
-        return self.gram.inverse(rho * t, scale=1 - rho, n=self.n)
+    For rho = 0 it is the pseudoinverse. Samples that do not vary within their classes count as white noise.
+    """
+    t = gram.trace / gram.matrix.shape[1] if gram.trace > 0 else 1.0
+    return gram.inverse(rho * t, scale=1 - rho, n=n)
 
 
 def described_share(count: FloatArray, kappa: float) -> FloatArray:
@@ -451,7 +421,3 @@ def described_share(count: FloatArray, kappa: float) -> FloatArray:
         return np.ones(len(count))
     # mean = (kappa mu(s) + n m) / (kappa + n) = share mu(s) + (1 - share) m
     return np.where(count > 0, kappa / np.where(count > 0, kappa + count, 1), 1.0)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating)

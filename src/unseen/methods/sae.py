@@ -9,7 +9,6 @@ import numpy as np
 
 from unseen._core.blocks import FloatArray
 from unseen._core.scaling import squared_lengths
-from unseen.errors import UnseenError
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._moments import Moments, target_spectrum
 
@@ -67,8 +66,7 @@ class SAE(ClosedForm):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        if self.space not in ("visual", "semantic"):
-            raise UnseenError(f"Got space={self.space!r}, but expected 'visual' or 'semantic'.")
+        self._require("space", self.space in ("visual", "semantic"), "'visual' or 'semantic'")
 
     def _solve_moments(
         self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
