@@ -246,9 +246,9 @@ def test_a_known_gamma_is_used(npz, tmp_path):
     assert f"gamma {gamma:.5g} applied to" in calibrate(npz, "--gamma", gamma).stdout
     for options, message in (
         (["--gamma", "1"], "Missing argument 'SCORES'"),
-        ([npz, "--gamma", "1", "--bootstrap", "5"], "--gamma is a choice already"),
-        ([npz, "--gamma", "1", "--min-seen", "50"], "--gamma is a choice already"),
-        ([npz, "--gamma", "1", "--plot", tmp_path / "c.png"], "--gamma is a choice already"),
+        ([npz, "--gamma", "1", "--bootstrap", "5"], "--gamma is known already"),
+        ([npz, "--gamma", "1", "--min-seen", "50"], "--gamma is known already"),
+        ([npz, "--gamma", "1", "--plot", tmp_path / "c.png"], "--gamma is known already"),
         ([], "Missing argument 'SCORES'"),
         (["--apply", npz], "Missing argument 'SCORES'"),
     ):

@@ -17,7 +17,7 @@ from unseen.errors import UnseenError
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` that takes its name once the block has succeeded.
+    """Yield a temporary path beside ``path``, which gets its name once the block has succeeded.
 
     Readers see the old file or the new one, never a part: written, fsynced, renamed. The temporary name
     keeps the suffix of ``path``, because writers such as ``numpy.savez`` look at it.

@@ -1,4 +1,4 @@
-"""What commands read samples from: features, or images, which go through the encoder of the model first."""
+"""The samples of a command: features, or images, which first go through the encoder of the model."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Source:
 
     @property
     def inputs(self) -> list[str | Path | None]:
-        """What the command reads, and so never replaces."""
+        """The files that the command reads and must not overwrite."""
         return [self.model, self.samples, self.backbone]
 
     @contextmanager
     def find(self) -> Iterator[tuple[Model, str | Path]]:
-        """Give the model and the source of the features."""
+        """Yield the model and the source of the features."""
         from unseen.models.io import facts_of, load_model
 
         model = load_model(self.model)
@@ -51,7 +51,7 @@ class Source:
 
     @contextmanager
     def labeled(self, split_dir: Path | None) -> Iterator[tuple[Model, ZeroShotDataset]]:
-        """Give the model and labeled samples, which are called after what the user named."""
+        """Yield the model and labeled samples, under the name that the user gave."""
         from unseen.models.evaluation import evaluation_data
 
         with self.find() as (model, path):
@@ -63,7 +63,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[tuple[Model, Samples]]:
-        """Give the model and the samples; notes on them are printed."""
+        """Yield the model and the samples; print notes on them."""
         from unseen.models.prediction import open_samples
 
         with self.find() as (model, path):
@@ -113,9 +113,9 @@ def find_features(
     encoder: Mapping[str, object] | None,
     quiet: bool,
 ) -> Iterator[str | Path]:
-    """Give the source of the features; those of images are extracted to a temporary file first.
+    """Yield the source of the features; those of images are extracted to a temporary file first.
 
-    The network is that of ``--backbone``, or that of the model, whose preprocessing counts.
+    The network is that of ``--backbone``, else that of the model. Images are preprocessed as in training.
     """
     from unseen.datasets.features import check_same_encoder, read_encoder_card
 

@@ -75,7 +75,7 @@ def command(
     if file is None and apply is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     if gamma is not None and (bootstrap or plot or goal != Goal()):
-        raise click.UsageError("--gamma is a choice already: leave out --bootstrap, --plot and goals.")
+        raise click.UsageError("--gamma is known already: leave out --bootstrap, --plot and other goals.")
     if out and gamma is None and apply is None:
         raise UnseenError("--out is the file of predictions for --apply OTHER. Name OTHER too.")
     options.check_csv(out, (file, apply), force)

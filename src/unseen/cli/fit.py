@@ -88,12 +88,12 @@ def command(
     """Fit a classifier of seen and unseen classes, and print its card.
 
     DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, a folder with
-    features.npy, or a table (.csv, .parquet) with a column of classes and numeric features. Method,
+    features.npy, or a table (.csv, .parquet) with a column of classes and numeric features. Scaling,
     parameters and calibration are chosen on held-out classes. Then the model is trained on all samples of the
     seen classes, except those in the data set's own test sets.
 
-    DATA may also be a folder with one subfolder of images per class. Then --backbone makes features of the
-    images, kept beside the folder in DATA.features.npz, and --encoder makes prototypes of the class names.
+    DATA may also be a folder with one subfolder of images per class. Then --backbone turns the images into
+    features, cached beside the folder in DATA.features.npz, and --encoder turns class names into prototypes.
     Classes named by --classes or by an empty subfolder are unseen.
 
     A model that exists is replaced; any other file only with --force.
@@ -146,7 +146,7 @@ def command(
 
 
 def _describe(model: ZeroShotClassifier) -> dict[str, Any]:
-    """Return what takes the place of a card if nothing was held out."""
+    """Return what is printed instead of a card if nothing was held out."""
     seen, unseen = model.classes_[model.seen_].tolist(), model.classes_[~model.seen_].tolist()
     name = type(model).__name__.lower()
     return {"method": name, "params": {}, "gamma": 0.0, "classes": {"seen": seen, "unseen": unseen}}
@@ -197,8 +197,8 @@ def _reject_image_options(data: str, classes: str | None) -> None:
 
     if is_image_folder(data):
         raise UnseenError(
-            f"{data} is a folder of images. Name the networks that make features of them and prototypes of "
-            "the class names: --backbone REF --encoder REF."
+            f"{data} is a folder of images. Add --backbone REF, which turns them into features, and "
+            "--encoder REF, which turns class names into prototypes."
         )
     if classes is not None:
         raise UnseenError("--classes names classes for a folder of images, which also needs --backbone.")

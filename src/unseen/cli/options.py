@@ -37,13 +37,13 @@ def example(*lines: str) -> str:
 
 
 def check_confidence(confidence: float | None, taxonomy: Path | None) -> float:
-    """Return the confidence of answers from a taxonomy; raise if it is given without one."""
+    """Return the confidence of predictions from a taxonomy; raise if it is given without one."""
     from unseen._core.taxonomy import CONFIDENCE
 
     if confidence is None:
         return CONFIDENCE
     if taxonomy is None:
-        raise UnseenError("--confidence needs the groups that an answer may be. Add --taxonomy FILE.csv.")
+        raise UnseenError("--confidence is for predictions of groups. Add --taxonomy FILE.csv.")
     return confidence
 
 
@@ -231,7 +231,8 @@ def method(default: str) -> Option:
         show_default=True,
         metavar="NAME",
         callback=lambda ctx, parameter, name: method_name(name),
-        help=f"auto (LDA, or cosine if it is better), {', '.join(METHODS)}; or module:Class for your own.",
+        help="auto (LDA; also cosine if features are as wide as descriptions), "
+        f"{', '.join(METHODS)}; or module:Class for your own.",
     )
 
 
@@ -257,7 +258,7 @@ def check_csv(out: Path | None, inputs: Iterable[str | Path | None], force: bool
 
 @contextmanager
 def open_csv(out: Path | None) -> Iterator[TextIO]:
-    """Give standard output, or a file that takes its name once it is whole."""
+    """Yield standard output, or a file that gets its name once it is complete."""
     if out is None:
         yield sys.stdout
         return

@@ -58,13 +58,14 @@ def command(
     """Predict the class of every sample, among seen and unseen classes.
 
     FEATURES is a .npy file, a .npz file with X, a table (.csv, .parquet), or a data set. The columns of a
-    table are matched by name; .npy and .npz may be larger than memory. Features must come from
-    the encoder that the model was fitted with. IMAGES is an image, a folder, or a list file (.txt) with one
-    path per line. Each sample gets its best classes with their scores and probabilities, and whether they
-    are seen or unseen. With --reject, class and kind are unknown for a sample of no described class.
-    With --coverage, the column candidates holds these classes, joined by |, the most probable first.
-    With --taxonomy, the columns answer, level and probability are those of the finest group that reaches the
-    confidence; samples without one are unknown.
+    table are matched by name; .npy and .npz may be larger than memory. Features must come from the encoder
+    that the model was fitted with. IMAGES is an image or a folder of images. Each sample gets its best
+    classes with their scores and probabilities, and whether they are seen or unseen.
+
+    With --reject, class and kind are unknown for a sample of no described class. With --coverage, the column
+    candidates holds these classes, joined by |, the most probable first. With --taxonomy, the columns answer,
+    level and probability are those of the finest group that reaches the confidence; samples without one are
+    unknown.
 
     --html writes a gallery: the images by predicted class, new classes first. It shows IMAGES, the files that
     FEATURES name, or FEATURES that are square gray images themselves, such as letters.

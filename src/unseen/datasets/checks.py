@@ -110,7 +110,7 @@ def zero_descriptions(data: ZeroShotDataset) -> list[Check]:
     """U005, the classes whose description is zero everywhere."""
     S = data.prototypes
     names = [data.class_names[c] for c in np.flatnonzero(~S.any(axis=1))] if S.shape[1] else []
-    message = f"The description of {list_names(names)} is zero, which says nothing."
+    message = f"The description of {list_names(names)} is all zeros."
     return _about("U005", names, message, "Fill it in; a missing value is often written as 0.")
 
 
@@ -142,7 +142,7 @@ def unreadable_attributes(data: ZeroShotDataset) -> list[Check]:
         f"For a held-out class, regression from the features predicts {len(names)} of {len(explained)} "
         f"attributes ({list_names(names)}) no better than the mean of the other classes."
     )
-    advice = "What depends on them is a guess: use features that show them, or leave them out."
+    advice = "Use features that show them, or leave them out: what depends on them is a guess."
     return _about("U004", names, message, advice)
 
 

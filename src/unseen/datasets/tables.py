@@ -130,7 +130,7 @@ def _labels(table: Table, label: str | None, text: Sequence[str], required: bool
         held = f"{len(text)} columns hold text ({shortened(text, 8)})" if text else "no column holds text"
         example = f", for instance --label {text[0]}" if text else ""
         raise UnseenError(
-            f"{table.path}: {held}, so which one holds the classes? Name it with --label{example}."
+            f"{table.path}: {held}, so the column of classes is not clear. Name it with --label{example}."
         )
     y = table.text(label)
     empty = np.flatnonzero(y == "")

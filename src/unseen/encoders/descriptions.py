@@ -33,7 +33,7 @@ def read_classes(source: str | PathLike[str]) -> dict[str, list[str]]:
     ----------
     source : str or path
         A folder whose subfolders are classes; a text file with one name per line; a CSV with a header and
-        the columns class and description, where a class may have several lines; or one name, or several
+        the columns class and description, with one or several lines per class; or one name, or several
         separated by commas.
     """
     path = Path(source)
@@ -122,7 +122,7 @@ def fill_templates(classes: Texts, templates: Sequence[str] = (TEMPLATE,)) -> di
 
 
 def read_templates(given: Sequence[str]) -> list[str]:
-    """Return templates, where the name of a text file stands for its lines."""
+    """Return templates; the name of a text file stands for its lines."""
     found: list[str] = []
     for text in given:
         path = Path(text)
