@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from unseen._core.blocks import IndexArray
-from unseen._core.display import Display, data_frame
+from unseen.errors import import_extra
 
 if TYPE_CHECKING:
     from unseen.calibration.curve import OperatingPoint, SeenUnseenCurve
@@ -17,7 +17,7 @@ SHOWN_SEGMENTS = 4000  # of a curve that a figure can show: more would only make
 
 
 @dataclass
-class SeenUnseenDisplay(Display):
+class SeenUnseenDisplay:
     """The seen-unseen curve with the chosen and the uncalibrated point, over lines of equal harmonic mean.
 
     Parameters
@@ -38,7 +38,12 @@ class SeenUnseenDisplay(Display):
     def __post_init__(self) -> None:
         self.chosen = self.point or self.curve.best()
 
-    def _draw(self) -> None:
+    def plot(self, ax: Any = None) -> Self:
+        """Draw with matplotlib into ``ax``, by default into a new figure."""
+        if ax is None:
+            plt = import_extra("matplotlib.pyplot", "report", "Drawing a figure")
+            _, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
         self._draw_equal_h()
         shown = visible_segments(self.curve)
         label = f"every gamma (AUSUC {self.curve.ausuc:.3f})"
@@ -52,6 +57,7 @@ class SeenUnseenDisplay(Display):
             ylim=(0, 1.05 * max(self.curve.seen_alone, 1)),
         )
         self.ax_.legend(loc="lower left")
+        return self
 
     def _draw_point(self, gamma: float, marker: str, label: str) -> None:
         unseen, seen, h = self.curve.at(gamma)
@@ -70,7 +76,7 @@ class SeenUnseenDisplay(Display):
     def frame(self) -> Any:
         """Return the curve as a pandas DataFrame: one row per segment (gamma_low, gamma_high]."""
         ends = self.curve.breakpoints
-        return data_frame(
+        return import_extra("pandas", "pandas", "A table as a DataFrame").DataFrame(
             {
                 "gamma_low": np.append(-np.inf, ends),
                 "gamma_high": np.append(ends, np.inf),
