@@ -75,7 +75,7 @@ def test_a_table_is_a_data_set(tmp_path, separator):
     assert [data.class_names[c] for c in data.y] == [FRUITS[c] for c in Y]
     assert data.feature_names == FEATURES and data.attribute_names == ("red", "round", "sweet", "big")
     assert [data.class_names[c] for c in np.flatnonzero(data.unseen)] == list(UNSEEN)
-    assert data.notes == ("not used of samples.csv: 'picked' (text).",)
+    assert data.notes == ("columns of samples.csv that are not used: 'picked' (text).",)
 
 
 @pytest.mark.parametrize("index", [False, True])
@@ -166,13 +166,15 @@ def test_lists_in_parquet_are_not_numbers(files):
     frame = pandas.read_csv(files / "samples.csv").drop(columns=["id", "picked"])
     frame.assign(pairs=[[1.0, 2.0]] * len(frame)).to_parquet(files / "lists.parquet")
     data = load_dataset(files / "lists.parquet", label="fruit", prototypes=files / "attributes.csv")
-    assert data.feature_names == FEATURES and data.notes == ("not used of lists.parquet: 'pairs' (text).",)
+    assert data.feature_names == FEATURES and data.notes == (
+        "columns of lists.parquet that are not used: 'pairs' (text).",
+    )
 
 
 def test_fit_says_which_columns_it_does_not_use(files):
     table = ["--label", "fruit", "--ignore", "id", "--prototypes", files / "attributes.csv", "--quiet"]
     done = run("fit", files / "samples.csv", *table, "--method", "linear-sv", "--model", files / "m")
-    assert "note: not used of samples.csv: 'picked' (text).\n" in done.stderr
+    assert "note: columns of samples.csv that are not used: 'picked' (text).\n" in done.stderr
 
 
 def test_columns_that_do_not_exist(files):
@@ -225,7 +227,7 @@ def test_features_are_found_by_name(files, model):
     content = [",".join(np.array(line.split(","))[shuffled]) for line in lines()]
     found = run("predict", model, write(files / "new.csv", content), "--quiet")
     assert found.stdout == expected.stdout
-    assert "note: not used of new.csv: 'id' (not a feature of the model)." in found.stderr
+    assert "note: columns of new.csv that are not used: 'id' (not a feature of the model)." in found.stderr
     short = [line.rpartition(",")[0] for line in lines()]
     error = run("predict", model, write(files / "short.csv", short), code=2).stderr
     assert "short.csv lacks 1 of the 6 features that the model takes: band 5." in error

@@ -83,17 +83,17 @@ def test_configurations_of_transformers(config, expected):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"size": {"longest_edge": 224}}, "cannot be followed: Got size=.*longest_edge"),
+        ({"size": {"longest_edge": 224}}, "cannot be used: Got size=.*longest_edge"),
         ({"size": {"shortest_edge": 224}}, "does not crop"),
-        ({"size": {"height": 224, "width": 160}}, "expected pixels of a side"),
-        ({"size": 10**9}, "expected pixels of a side"),
+        ({"size": {"height": 224, "width": 160}}, "expected a side in pixels"),
+        ({"size": 10**9}, "expected a side in pixels"),
         ({"image_mean": 0.5}, "image_mean=0.5, but expected three finite numbers"),
         ({"image_std": [0.5, None, 0.5]}, "expected three finite numbers"),
         ({"image_std": [0.5, 0, 0.5]}, "expected three positive numbers"),
         ({"resample": 17}, "resample=17, but expected one of nearest"),
         ({"do_resize": False}, "do_resize"),
-        ({"rescale_factor": "x"}, "preprocessor_config.json cannot be followed"),
-        ({"rescale_factor": 0}, "preprocessor_config.json cannot be followed"),
+        ({"rescale_factor": "x"}, "preprocessor_config.json cannot be used"),
+        ({"rescale_factor": 0}, "preprocessor_config.json cannot be used"),
     ],
 )
 def test_configurations_that_cannot_be_followed(config, message):

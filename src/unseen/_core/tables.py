@@ -127,7 +127,7 @@ def _check_names(path: Path, header: Sequence[str], kept: Sequence[int]) -> None
         if not name and number:
             raise UnseenError(f"{path}, column {number + 1} has no name. Only the first may be without one.")
         if header.index(name) < number:
-            hint = " Or has the file no header?" if is_number(name) else ""
+            hint = " Does the file have a header?" if is_number(name) else ""
             raise UnseenError(f"{path} has two columns {name!r}. Give every column its own name.{hint}")
 
 

@@ -167,7 +167,7 @@ def apply_gamma(gamma: float, scores: Scores) -> Application:
 
 
 def _find_warnings(scores: Scores, absent: Sequence[str]) -> list[str]:
-    """Return what a person should look at: absent classes, sides on another scale, probabilities."""
+    """Return warnings about absent classes, sides on different scales, and probabilities."""
     found = []
     if absent:
         verb = "has no sample and is" if len(absent) == 1 else "have no sample and are"

@@ -49,7 +49,7 @@ def command(
 ) -> None:
     """Add classes to a model by their descriptions, without training.
 
-    With --samples, the mean of a class combines what its description predicts with its samples. For lda.
+    With --samples, the mean of a class combines what its description predicts with its samples. Only for LDA.
     """
     import numpy as np
 

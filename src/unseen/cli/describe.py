@@ -36,8 +36,8 @@ def command(
     """Turn class names or descriptions into prototypes with a text encoder.
 
     CLASSES is a text file with one name per line, a CSV with the columns class and description (several
-    lines per class are averaged), a folder with one subfolder per class, or names separated by commas: a
-    single name, too. A name goes into every template, and the unit embeddings are averaged. Leading numbers
+    lines per class are averaged), a folder with one subfolder per class, or names separated by
+    commas. A name goes into every template, and the unit embeddings are averaged. Leading numbers
     and underscores in names are left out of the sentences.
     """
     from unseen.encoders.descriptions import describe_classes, read_classes, read_templates, write_prototypes

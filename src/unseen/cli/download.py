@@ -25,8 +25,8 @@ def command(name: str, parts: tuple[str, ...], folder: Path | None, mirror: str 
     """Download data sets in the layout of Xian et al. (2017).
 
     One archive holds ResNet-101 features, attributes and splits of all data sets. Only those that you name
-    are unpacked; without names all are. An interrupted download continues where it stopped, and files that
-    are there already stay as they are. Afterwards `unseen bench CUB` finds the data by name.
+    are unpacked; without names all are. An interrupted download continues where it stopped, and existing
+    files are kept. Afterwards `unseen bench CUB` finds the data by name.
     """
     from unseen.datasets.download import data_home, download
 

@@ -26,8 +26,8 @@ def command(
     (.csv, .parquet), letters, digits or synthetic. If it has a seen test set, its test samples are used;
     otherwise all samples. IMAGES is a folder with one folder of images per class. Classes and the columns of
     a table are matched by name, and the model predicts among all of its classes. Samples of other classes
-    measure how well unknown ones are detected. With --taxonomy, every level has its own line: samples
-    answered there, how many of them are right, the harmonic mean, and the calibration error.
+    measure how well unknown ones are detected. With --taxonomy, every level has its own line: the
+    share of samples predicted there, how many of these are right, the harmonic mean, the calibration error.
     """
     from unseen.models.evaluation import evaluate, format_evaluation
 

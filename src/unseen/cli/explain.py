@@ -43,10 +43,10 @@ def command(
 ) -> None:
     """Explain why each sample is of its class and not of its closest rival.
 
-    FEATURES and IMAGES are those of unseen predict. For each sample the attributes that spoke for the
-    predicted class and against it are listed, with what each contributes to the difference of the two
-    scores: how much smaller it would be if the class were described as the rival in this attribute. What
-    calibration and, if they count, samples of the classes contribute follows. Prototypes without named
+    FEATURES and IMAGES are those of unseen predict. Each sample is listed with the attributes that speak
+    for the predicted class and against it, and with what each contributes to the difference of the two
+    scores: how much smaller it would be if the class were described as the rival in this attribute.
+    Calibration and, for LDA, samples of the classes have their own lines. Prototypes without named
     attributes, such as text embeddings, are explained by the seen classes that a class is combined from.
     """
     from unseen.models.explanation import explain_samples, write_csv

@@ -15,15 +15,15 @@ from unseen.cli._images import Source, takes_samples
 @click.option(
     "--n", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Samples to suggest."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random draw.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random draw.")
 @options.out("FILE.csv. [default: CSV on standard output]")
 @options.force
 def command(source: Source, n: int, seed: int, out: Path | None, force: bool) -> None:
-    """Suggest which unlabeled samples to label next, for the sake of new classes.
+    """Suggest which unlabeled samples to label next, to learn more about new classes.
 
     FEATURES and IMAGES are those of unseen predict. The samples that are predicted as new classes are drawn
-    at random, one of each class in turn. Label them, then add the new classes again to the model that does
-    not know them yet, with unseen add-class --samples.
+    at random, one of each class in turn. Label them, then add the new classes with
+    unseen add-class --samples to the model that does not have them yet.
     """
     from unseen.models.prediction import write_tables
     from unseen.models.suggestion import suggest

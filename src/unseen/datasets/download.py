@@ -65,7 +65,7 @@ def download(
 ) -> list[Path]:
     """Download an archive, unpack some of its data sets, and return the files that were written.
 
-    An interrupted download continues. Files that are there already stay as they are.
+    An interrupted download continues. Existing files are kept.
 
     Parameters
     ----------

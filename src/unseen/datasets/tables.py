@@ -107,7 +107,8 @@ def read_samples(
         raise UnseenError(f"{path} has no column of numbers, expected the features of the samples.")
     X = finite_numbers(table, chosen, TO_TRAIN if features is None else TO_PREDICT)
     listed = shortened([f"{name!r} ({why})" for name, why in unused.items()], 8)
-    return SampleTable(X, tuple(chosen), label, y, (f"not used of {path.name}: {listed}.",) if unused else ())
+    notes = (f"columns of {path.name} that are not used: {listed}.",) if unused else ()
+    return SampleTable(X, tuple(chosen), label, y, notes)
 
 
 def find_features(wanted: Sequence[str], names: Sequence[str], where: str) -> list[str]:

@@ -127,7 +127,7 @@ class Preprocessing:
 
 def _check_side(name: str, value: object) -> None:
     if not isinstance(value, int) or not 0 < value <= LARGEST_SIDE:
-        raise UnseenError(f"Got {name}={value!r}, but expected pixels of a side, at most {LARGEST_SIDE}.")
+        raise UnseenError(f"Got {name}={value!r}, but expected a side in pixels, at most {LARGEST_SIDE}.")
 
 
 def _triple(name: str, value: Any) -> Triple:
@@ -167,7 +167,7 @@ def from_transformers(config: Mapping[str, Any]) -> Preprocessing:
             resample=RESAMPLE[resample] if resample in range(len(RESAMPLE)) else resample,
         )
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise UnseenError(f"preprocessor_config.json cannot be followed: {one_line(error)}") from error
+        raise UnseenError(f"preprocessor_config.json cannot be used: {one_line(error)}") from error
 
 
 def _is_clip(config: Mapping[str, Any]) -> bool:

@@ -178,7 +178,7 @@ def difference_rows(
     # f(x, s_c) - f(x, s_c with s_ck of the rival), f(x, s_c) - f(x, s_r), f(x, c) - f(x, r)
     coef, intercept = model.rows_as(column, S)
     last = coef[-1:], intercept[-1:]  # a row is a function of the description,
-    if model.has_samples(column) or model.has_samples(rival):  # and of samples of the class, if they count
+    if model.has_samples(column) or model.has_samples(rival):  # and for LDA of samples of the class
         last = model.rows_as(rival, other[None])
     coef = np.concatenate([coef, last[0]], dtype=np.float64)
     intercept = np.concatenate([intercept, last[1]], dtype=np.float64)

@@ -23,7 +23,7 @@ def fetch_model(reference: str) -> Path:
         if FILE_NAME not in names:
             raise UnseenError(
                 f"{reference} has no {FILE_NAME}, so it is not a model of unseen. Upload one with: "
-                f"unseen push MODEL {reference}"
+                f"unseen push MODEL {reference} --license NAME"
             )
         return [FILE_NAME]
 

@@ -1,4 +1,4 @@
-"""Standalone pages: something measured -> a plain document -> a template -> one file without a network."""
+"""Standalone pages: something measured -> a plain document -> a template -> one file."""
 
 from __future__ import annotations
 

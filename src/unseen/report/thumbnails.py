@@ -65,7 +65,7 @@ def find_pictures(
 
     Parameters
     ----------
-    source : folder of images, list of images, feature file or name of a data set
+    source : image, folder of images, feature file or name of a data set
         What the samples were read from.
     names : sequence, optional
         Of the samples. Files of these names are looked for in the source and beside it.
@@ -84,7 +84,7 @@ def need_pictures(source: str | os.PathLike[str], samples: Samples) -> Pictures:
     found = find_pictures(source, samples.names, next(samples.blocks(), np.empty((0, 0))))
     if found is None:
         raise UnseenError(
-            f"{source} holds no images, which a page of images needs. Expected a folder or a list of images, "
+            f"{source} holds no images, which a page of images needs. Expected an image, a folder of images, "
             "features that name image files beside them, or features that are square gray images."
         )
     return found
