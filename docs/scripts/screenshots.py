@@ -1,4 +1,4 @@
-"""Take the pictures of pages in docs/figures: ``python docs/scripts/screenshots.py`` (needs Chromium).
+"""Take the screenshots in docs/figures: ``python docs/scripts/screenshots.py`` (needs Chromium).
 
 The pages are those of ``make demo`` and of the docs: a gallery, a report and a page of a model of letters.
 """
@@ -94,7 +94,7 @@ TAKEN: dict[str, Callable[[Browser, Path], None]] = {
 
 
 def main() -> None:
-    """Take the pictures that are named, or all."""
+    """Take the screenshots that are named, or all."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright, TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unseen._core.labels import UNKNOWN
@@ -149,6 +149,7 @@ def members(node: str, parent: dict[str, str], classes: list[str]) -> set[int]:
     return found
 
 
+@settings(deadline=None)
 @given(trees(), st.floats(0.51, 1), st.integers(0, 2**32 - 1))
 def test_the_answer_is_the_smallest_group_that_reaches_the_confidence(tree, confidence, seed):
     parent, classes = tree

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
@@ -32,6 +32,7 @@ def letters(texts: list[str]) -> np.ndarray:
 # ---- several sources
 
 
+@settings(deadline=None)
 @given(st.permutations(["jay", "owl", "tit"]))
 def test_similarity_of_a_combination_is_the_sum(names):
     a, b = table(1, ["jay", "owl", "tit"]), table(2, list(names), 5)
