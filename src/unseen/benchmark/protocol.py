@@ -270,7 +270,7 @@ def attribute_error(experiment: Experiment, model: LinearVS) -> AttributeErrors:
 
 
 def restore_curve(curve: StoredCurve, ausuc: float) -> SeenUnseenCurve:
-    """Return a stored curve as an object, ready to be drawn by ``plot()``."""
+    """Return a stored curve as an object, ready for ``unseen.plotting.SeenUnseenDisplay``."""
     gamma, unseen, seen = np.array(curve["gamma"]), np.array(curve["unseen"]), np.array(curve["seen"])
     return SeenUnseenCurve(gamma, unseen, seen, harmonic_mean(unseen, seen), ausuc)
 

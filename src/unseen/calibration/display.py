@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unseen._core.blocks import IndexArray
-from unseen.errors import import_extra
+from unseen._core.display import Display, data_frame
 
 if TYPE_CHECKING:
     from unseen.calibration.curve import OperatingPoint, SeenUnseenCurve
@@ -17,7 +17,7 @@ SHOWN_SEGMENTS = 4000  # of a curve that a figure can show: more would only make
 
 
 @dataclass
-class SeenUnseenDisplay:
+class SeenUnseenDisplay(Display):
     """The seen-unseen curve with the chosen and the uncalibrated point, over lines of equal harmonic mean.
 
     Parameters
@@ -38,12 +38,7 @@ class SeenUnseenDisplay:
     def __post_init__(self) -> None:
         self.chosen = self.point or self.curve.best()
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw with matplotlib into ``ax``, by default into a new figure."""
-        if ax is None:
-            plt = import_extra("matplotlib.pyplot", "report", "Drawing a figure")
-            _, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+    def _draw(self) -> None:
         self._draw_equal_h()
         shown = visible_segments(self.curve)
         label = f"every gamma (AUSUC {self.curve.ausuc:.3f})"
@@ -57,7 +52,6 @@ class SeenUnseenDisplay:
             ylim=(0, 1.05 * max(self.curve.seen_alone, 1)),
         )
         self.ax_.legend(loc="lower left")
-        return self
 
     def _draw_point(self, gamma: float, marker: str, label: str) -> None:
         unseen, seen, h = self.curve.at(gamma)
@@ -76,7 +70,7 @@ class SeenUnseenDisplay:
     def frame(self) -> Any:
         """Return the curve as a pandas DataFrame: one row per segment (gamma_low, gamma_high]."""
         ends = self.curve.breakpoints
-        return import_extra("pandas", "pandas", "A table as a DataFrame").DataFrame(
+        return data_frame(
             {
                 "gamma_low": np.append(-np.inf, ends),
                 "gamma_high": np.append(ends, np.inf),
