@@ -173,7 +173,7 @@ class Parts(NamedTuple):
 def prototype_parts(prototypes: Any) -> Parts:
     """Return the parts of an array, a mapping, or a DataFrame, without importing its library.
 
-    A DataFrame names its classes in its index; or in its first column, if that is text and no index is.
+    A DataFrame names its classes in its index, or in a first column of text if the index only counts rows.
     """
     if isinstance(prototypes, Mapping):
         names = _names_of_rows(prototypes)

@@ -32,7 +32,7 @@ class Workspace:
     Parameters
     ----------
     remainder : Remainder, optional
-        If these are all of other samples but a few: their sums are those of all minus those of the few.
+        If these are all samples of another workspace but a few: what to subtract from its sums.
 
     Examples
     --------

@@ -48,8 +48,8 @@ class LDA(ClosedForm):
         \text{mean}(c) = \frac{n_c m_c + \kappa \mu(s_c)}{n_c + \kappa}, \qquad
         P = \left((1 - \rho) \Sigma_w + \rho \tfrac{\operatorname{tr} \Sigma_w}{D} I\right)^{-1}
 
-    A class without samples is described alone. All classes share the shrunken covariance of the samples
-    around their class means, and a class is scored by the logarithm of its Gaussian density,
+    A class without samples has the mean :math:`\mu(s_c)`. All classes share the shrunken covariance of the
+    samples around their class means, and a class is scored by the logarithm of its Gaussian density,
     :math:`x^\top P \mu - \tfrac12 \mu^\top P \mu` for a centered sample x. One factorization for each
     shrinkage serves every other parameter.
 
@@ -201,7 +201,7 @@ class LDA(ClosedForm):
             rows = self._fold(*self._linear_rows(self.training_prototypes_, self._own))
             self.coef_[self.seen_], self.intercept_[self.seen_] = rows
         del self._own
-        if "sample_classes_" in vars(self):  # so have some new ones
+        if "sample_classes_" in vars(self):  # of new classes, from add_classes
             new = self.sample_classes_
             rows = self._rows_of_samples(self.prototypes_[new], self.sample_counts_, self.sample_means_)
             self.coef_[new], self.intercept_[new] = rows

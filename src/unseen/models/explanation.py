@@ -1,4 +1,4 @@
-"""Explanations of samples wherever they are, as text and as a table."""
+"""Explanations of many samples, in memory or on disk, as text and as a table."""
 
 from __future__ import annotations
 

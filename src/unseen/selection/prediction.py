@@ -97,7 +97,7 @@ class CalibratedPrediction:
         taxonomy: Any = None,
         confidence: float = CONFIDENCE,
     ) -> LabelArray:
-        """Return the best class of every sample after calibration, or its finest sure group.
+        """Return the best class of every sample after calibration, or its finest probable group.
 
         Parameters
         ----------

@@ -110,7 +110,7 @@ class GZSLClassifierCV(
         Instead of the best H: the best accuracy on unseen samples with at least this accuracy on seen ones,
         the reverse, or the best accuracy when this share of future samples is unseen, in percent.
     weights : {"per-class", "per-sample"}, default="per-class"
-        What accuracy means in the selection.
+        Whether every class or every sample has the same weight in accuracies.
     refit_zsl : bool, default=False
         Also retrain and calibrate with ``best_params_zsl_``, for the tables of the paper.
     n_jobs : int, optional
