@@ -388,7 +388,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         known = self.normalize in ("l2", "sqrt", "standard", None)
         self._require("normalize", known, "'l2', 'sqrt', 'standard' or None")
         alpha = getattr(self, "alpha", 0.0)
-        self._require("alpha", is_number(alpha) and 0 <= alpha < np.inf, "a finite number of at least 0")
+        self._require("alpha", is_real_number(alpha) and 0 <= alpha < np.inf, "a finite number of at least 0")
 
     def _require(self, name: str, valid: bool, expected: str) -> None:
         """Reject the value of a parameter if it is not valid."""
@@ -462,6 +462,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         return labels
 
 
-def is_number(value: Any) -> bool:
+def is_real_number(value: Any) -> bool:
     """Return whether this is a number, also one of NumPy."""
     return isinstance(value, int | float | np.integer | np.floating)

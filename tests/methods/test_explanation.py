@@ -19,7 +19,7 @@ from unseen.datasets.letters import SEGMENTS
 from unseen.methods import METHODS as registry
 from unseen.methods import make_method
 from unseen.methods.explanation import Explanation
-from unseen.models.explanation import write_csv
+from unseen.models.explanation import write_reasons
 
 METHODS = [ALE, DeViSE, SJE, ESZSL, SAE, LinearVS, LinearSV, SynC, LDA]
 REGISTRY = sorted(registry)
@@ -305,7 +305,7 @@ def test_tables_have_one_row_per_part(problem):
     sums = frame.groupby("sample")["contribution"].sum()
     assert_allclose(sums, [reason.difference for reason in found.rows], rtol=1e-6)
     text = io.StringIO()
-    write_csv(found.rows, text)
+    write_reasons(found.rows, text)
     rows = list(csv.DictReader(io.StringIO(text.getvalue())))
     assert list(rows[0]) == list(frame.columns) and len(rows) == len(frame)
     assert_allclose([float(row["contribution"]) for row in rows], frame["contribution"], rtol=1e-4, atol=1e-6)

@@ -13,7 +13,7 @@ from unseen import LDA, GZSLClassifierCV, UnseenError
 from unseen._core.prototypes import Prototypes
 from unseen.datasets import load_dataset
 from unseen.methods.explanation import Part, Reason
-from unseen.models.explanation import combine, explain_samples, format_reason
+from unseen.models.explanation import explain_samples, format_reason, sum_of_classes
 from unseen.models.io import save_model
 from unseen.models.prediction import open_samples
 
@@ -106,8 +106,8 @@ def test_text_names_what_speaks_for_and_against():
 
 
 def test_a_combination_reads_like_a_sum():
-    assert combine([("Smew", -0.25), ("Gadwall", 0.5)]) == "0.50 Gadwall - 0.25 Smew"
-    assert combine([("Smew", -0.25), ("Gadwall", 0.1)], most=1) == "- 0.25 Smew + ..."
+    assert sum_of_classes([("Smew", -0.25), ("Gadwall", 0.5)]) == "0.50 Gadwall - 0.25 Smew"
+    assert sum_of_classes([("Smew", -0.25), ("Gadwall", 0.1)], most=1) == "- 0.25 Smew + ..."
 
 
 # ---- the command ----------------------------------------------------------------------------------------

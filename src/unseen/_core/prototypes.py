@@ -162,7 +162,7 @@ def align(new: Prototypes, columns: Sequence[str]) -> Prototypes:
 # ---- prototypes in any form ------------------------------------------------------------------------------
 
 
-class Parts(NamedTuple):
+class PrototypeParts(NamedTuple):
     """What prototypes consist of."""
 
     labels: list[Any] | None  # of the classes; None if they are only counted
@@ -170,7 +170,7 @@ class Parts(NamedTuple):
     rows: Any  # one per class
 
 
-def prototype_parts(prototypes: Any) -> Parts:
+def prototype_parts(prototypes: Any) -> PrototypeParts:
     """Return the parts of an array, a mapping, or a DataFrame, without importing its library.
 
     A DataFrame names its classes in its index, or in a first column of text if the index only counts rows.
@@ -178,16 +178,16 @@ def prototype_parts(prototypes: Any) -> Parts:
     if isinstance(prototypes, Mapping):
         names = _names_of_rows(prototypes)
         rows = [[row[name] for name in names] if names else row for row in prototypes.values()]
-        return Parts(list(prototypes), names, rows)
+        return PrototypeParts(list(prototypes), names, rows)
     if not hasattr(prototypes, "columns"):
-        return Parts(None, [], prototypes)
+        return PrototypeParts(None, [], prototypes)
     names, index = list(prototypes.columns), getattr(prototypes, "index", None)
     labels = None if index is None else list(index)  # polars has no index, pandas counts rows by default
     if names and labels in (None, list(range(len(prototypes)))) and hasattr(prototypes, "__getitem__"):
         first = list(prototypes[names[0]])
         if first and all(isinstance(cell, str) for cell in first):
-            return Parts(first, names[1:], np.asarray(prototypes, dtype=object)[:, 1:])
-    return Parts(labels, names, prototypes)
+            return PrototypeParts(first, names[1:], np.asarray(prototypes, dtype=object)[:, 1:])
+    return PrototypeParts(labels, names, prototypes)
 
 
 def _names_of_rows(prototypes: Mapping[Any, Any]) -> list[Any]:
@@ -227,14 +227,14 @@ def as_prototypes(prototypes: Any, y: ArrayLike = ()) -> Prototypes:
     return Prototypes(classes, attribute_names(parts), S)
 
 
-def attribute_names(parts: Parts) -> tuple[str, ...]:
+def attribute_names(parts: PrototypeParts) -> tuple[str, ...]:
     """Return the names of the attributes; column numbers and duplicate names do not count as names."""
     names = parts.names
     named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
     return tuple(names) if named and names != list(map(str, range(len(names)))) else ()
 
 
-def number_rows(parts: Parts) -> FloatArray:
+def number_rows(parts: PrototypeParts) -> FloatArray:
     """Return prototypes as numbers, (classes, attributes); the first word among them is an error."""
     try:
         return np.asarray(parts.rows, dtype=np.float64)
@@ -250,7 +250,7 @@ def number_rows(parts: Parts) -> FloatArray:
     raise UnseenError(f"prototypes must be numbers, one row of equal length per class ({reason}).")
 
 
-def _cell(parts: Parts, row: int, column: int) -> str:
+def _cell(parts: PrototypeParts, row: int, column: int) -> str:
     """Return where a number is: by the names of class and attribute, if there are any."""
     if parts.labels is None:
         return f"prototypes[{row}, {column}]"

@@ -46,7 +46,7 @@ class Source:
 
         model = load_model(self.model)
         encoder = facts_of(model).get("encoder")
-        with find_features(self.samples, self.backbone, self.variant, encoder, self.quiet) as path:
+        with features_of(self.samples, self.backbone, self.variant, encoder, self.quiet) as path:
             yield model, path
 
     @contextmanager
@@ -106,7 +106,7 @@ def are_images(source: str) -> bool:
 
 
 @contextmanager
-def find_features(
+def features_of(
     source: str,
     backbone: str | None,
     variant: str | None,

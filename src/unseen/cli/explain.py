@@ -49,7 +49,7 @@ def command(
     Calibration and, for LDA, samples of the classes have their own lines. Prototypes without named
     attributes, such as text embeddings, are explained by the seen classes that a class is combined from.
     """
-    from unseen.models.explanation import explain_samples, write_csv
+    from unseen.models.explanation import explain_samples, write_reasons
 
     options.check_csv(out, source.inputs, force)
     if html is not None:
@@ -60,7 +60,7 @@ def command(
             reasons = _write_page(html, reasons, model, source.samples, samples)
         if out is not None:
             with options.open_csv(out) as file:
-                write_csv(reasons, file)
+                write_reasons(reasons, file)
             click.echo(f"wrote {out}", err=True)
         elif html is None:
             _print(reasons)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unseen._core.blocks import FloatArray
-from unseen.base import is_number
+from unseen.base import is_real_number
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._moments import Moments, Spectrum
 
@@ -69,7 +69,7 @@ class ESZSL(ClosedForm):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        valid = is_number(self.beta) and 0 <= self.beta < np.inf
+        valid = is_real_number(self.beta) and 0 <= self.beta < np.inf
         self._require("beta", valid, "a finite number of at least 0")
         self._require("targets", self.targets in ("01", "-1+1"), "'01' or '-1+1'")
 

@@ -14,7 +14,7 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.labels import LabelArray, label_positions
 from unseen._core.scaling import weigh_rows
 from unseen._core.training import Training
-from unseen.base import is_number
+from unseen.base import is_real_number
 from unseen.errors import UnseenError
 from unseen.methods import _kernels
 from unseen.methods._closed_form import ClosedForm
@@ -160,9 +160,9 @@ class LDA(ClosedForm):
             )
         rho, width, kappa = self.shrinkage, self.bandwidth, self.kappa
         self._require("kernel", self.kernel in ("rbf", "linear"), "'rbf' or 'linear'")
-        self._require("shrinkage", is_number(rho) and 0 <= rho <= 1, "a number from 0 to 1")
-        self._require("bandwidth", is_number(width) and 0 < width < np.inf, "a finite number above 0")
-        self._require("kappa", is_number(kappa) and kappa >= 0, "a number of at least 0")
+        self._require("shrinkage", is_real_number(rho) and 0 <= rho <= 1, "a number from 0 to 1")
+        self._require("bandwidth", is_real_number(width) and 0 < width < np.inf, "a finite number above 0")
+        self._require("kappa", is_real_number(kappa) and kappa >= 0, "a number of at least 0")
 
     def shares_space(self) -> bool:
         return self.anchor is not None

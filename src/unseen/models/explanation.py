@@ -79,17 +79,17 @@ def combinations(reason: Reason) -> list[str]:
     parts = reason.of_kind("seen class")
     if not parts:
         return []
-    own = combine((part.name, part.value or 0.0) for part in parts)
-    rival = combine((part.name, part.rival_value or 0.0) for part in parts)
+    own = sum_of_classes((part.name, part.value or 0.0) for part in parts)
+    rival = sum_of_classes((part.name, part.rival_value or 0.0) for part in parts)
     return [f"{reason.predicted} is {own}", f"{reason.rival} is {rival}"]
 
 
-def combine(weights: Iterable[tuple[str, float]], most: int = 5) -> str:
+def sum_of_classes(weights: Iterable[tuple[str, float]], most: int = 5) -> str:
     """Return a weighted sum in words, the heaviest first; weights that round to 0 are left out.
 
-    >>> combine([("Gadwall", 0.5), ("Shoveler", 0.3), ("Smew", -0.04), ("Eider", 0.001)])
+    >>> sum_of_classes([("Gadwall", 0.5), ("Shoveler", 0.3), ("Smew", -0.04), ("Eider", 0.001)])
     '0.50 Gadwall + 0.30 Shoveler - 0.04 Smew'
-    >>> combine([("Gadwall", 0.5), ("Shoveler", 0.3)], most=1)
+    >>> sum_of_classes([("Gadwall", 0.5), ("Shoveler", 0.3)], most=1)
     '0.50 Gadwall + ...'
     """
     ordered = sorted(weights, key=lambda item: -abs(item[1]))
@@ -98,7 +98,7 @@ def combine(weights: Iterable[tuple[str, float]], most: int = 5) -> str:
     return f"{text}{' + ...' if len(terms) > most else ''}".removeprefix(" + ").strip()
 
 
-def write_csv(reasons: Iterable[Reason], file: Any) -> None:
+def write_reasons(reasons: Iterable[Reason], file: Any) -> None:
     """Write one line per part, the reasons one after the other."""
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -85,7 +85,7 @@ def train(
         searches["cosine"] = search(Candidate("cosine"))
         searches["cosine"].choose_params(samples)
     compared = {name: search.best_score_ for name, search in searches.items()}
-    model.held_out_.facts |= describe_data(data, len(y), leader.split()[0], compared)
+    model.held_out_.facts |= training_facts(data, len(y), leader.split()[0], compared)
     _name_features(model.estimator_, data.feature_names)
     card = model.card()
     warn_about(card.checks, stacklevel=2)
@@ -175,7 +175,7 @@ def class_folds(data: ZeroShotDataset, random_state: int = 0) -> GZSLFolds:
     return GZSLFolds(class_folds=given or None, random_state=random_state)
 
 
-def describe_data(
+def training_facts(
     data: ZeroShotDataset, n_samples: int, method: str, compared: Mapping[str, float]
 ) -> dict[str, Any]:
     """Return what a model was made of, for its card."""

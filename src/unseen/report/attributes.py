@@ -18,7 +18,7 @@ MOST_PAIRS = 12
 MOST_NAMES = 4  # attributes in which two classes differ
 
 
-def attribute_names(model: GZSLClassifierCV) -> list[str]:
+def named_attributes(model: GZSLClassifierCV) -> list[str]:
     """Return the names of the attributes; none if the descriptions have no names."""
     return meaningful_names(last_step(model.estimator_)) or []
 
@@ -32,7 +32,7 @@ def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[
     The correlation, over seen classes, of its true value and the value that ridge regression from the mean
     features of the others predicts, as for U004. 0 for an attribute that is the same in all classes.
     """
-    names, method = attribute_names(model), last_step(model.estimator_)
+    names, method = named_attributes(model), last_step(model.estimator_)
     classes = {str(label): i for i, label in enumerate(model.classes_)}
     positions = np.array([classes.get(name, -1) for name in data.class_names])
     known = [c for c in np.unique(data.y) if positions[c] >= 0 and model.seen_[positions[c]]]
@@ -68,7 +68,7 @@ def closest_classes(model: GZSLClassifierCV) -> list[Part]:
 
     Distances are relative to the median distance of a class to its nearest one.
     """
-    S, names = last_step(model.estimator_).prototypes_, attribute_names(model)
+    S, names = last_step(model.estimator_).prototypes_, named_attributes(model)
     if len(S) < 2:
         return []
     search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(S)

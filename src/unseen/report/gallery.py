@@ -211,15 +211,15 @@ def describe_samples(
             "p": [round(100 * p, 1) for p in sure[i].tolist()],  # their probabilities, percent
             "t": None if predictions.true is None else int(predictions.true[i]),  # the true class
             "i": pictures.thumbnail(i, x),
-            "e": None if reason is None else describe_reason(reason),
+            "e": None if reason is None else shorten_reason(reason),
         }
 
 
-def describe_reason(reason: Reason) -> Part:
+def shorten_reason(reason: Reason) -> Part:
     """Return a reason by short names: both classes, contributions and values of attributes, and in words.
 
     >>> from unseen.methods.explanation import Part as One
-    >>> describe_reason(Reason(0, "P", "R", 8.0, (One("attribute", "leg", 6.0, 0.75, 0.0, 1.0),)))
+    >>> shorten_reason(Reason(0, "P", "R", 8.0, (One("attribute", "leg", 6.0, 0.75, 0.0, 1.0),)))
     {'c': 'P', 'r': 'R', 'p': [['leg', 6.0, 0.0, 1.0]], 's': []}
     """
 

@@ -333,15 +333,15 @@ def describe_facts(card: Card) -> dict[str, str]:
     texts = {name: " ".join(lines[name].split()) for name in shown if name in lines}
     facts = {name.capitalize(): text.replace(" %", "\u00a0%") for name, text in texts.items()}
     facts |= {"Fingerprint of the data": card.checksum} if card.checksum else {}
-    facts |= {"Image encoder": describe_encoder(card.encoder)} if card.encoder else {}
-    facts |= {"Text encoder": describe_encoder(card.text_encoder)} if card.text_encoder else {}
+    facts |= {"Image encoder": summarize_encoder(card.encoder)} if card.encoder else {}
+    facts |= {"Text encoder": summarize_encoder(card.text_encoder)} if card.text_encoder else {}
     return facts | {"Written by": card.written_by}
 
 
-def describe_encoder(encoder: Mapping[str, Any]) -> str:
+def summarize_encoder(encoder: Mapping[str, Any]) -> str:
     """Return the facts about an encoder that people know it by.
 
-    >>> describe_encoder({"name": "resnet50", "sha256": "0123456789abcdef", "preprocessing": {}})
+    >>> summarize_encoder({"name": "resnet50", "sha256": "0123456789abcdef", "preprocessing": {}})
     'name resnet50, sha256 0123456789ab'
     """
     plain = {name: value for name, value in encoder.items() if isinstance(value, str | int | float)}

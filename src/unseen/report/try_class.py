@@ -27,7 +27,7 @@ from unseen.methods.lda import LDA
 from unseen.methods.linear import LinearSV, LinearVS
 from unseen.methods.ranking import ALE, SJE, DeViSE
 from unseen.methods.sae import SAE
-from unseen.report.attributes import attribute_names
+from unseen.report.attributes import named_attributes
 from unseen.report.page import Part
 from unseen.report.thumbnails import Pictures, Pixels
 from unseen.selection.search import GZSLClassifierCV
@@ -90,7 +90,7 @@ def describe_try(
     model: GZSLClassifierCV, data: ZeroShotDataset, tested: Tested, pictures: Pictures | None
 ) -> Part | None:
     """Return what the section needs; None for a method or descriptions that it cannot show."""
-    method, names = model.estimator_, attribute_names(model)
+    method, names = model.estimator_, named_attributes(model)
     form = row_form(method) if hasattr(method, "mapping_") and names else None
     if form is None or len(form.mapping) ** 2 > MOST_NUMBERS:
         return None
