@@ -1,4 +1,4 @@
-"""A generator of data whose truth is known, for tests and timings."""
+"""A generator of data whose truth is known, for tests, timings and the figure of bias and variance."""
 
 from __future__ import annotations
 
