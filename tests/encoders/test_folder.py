@@ -201,7 +201,7 @@ def test_predict_refuses_features_of_another_encoder_by_name(invoke, photos, cli
 
 def test_fit_says_what_a_folder_of_images_needs(invoke, photos, tmp_path):
     done = invoke("fit", "photos", "--model", "m.model", cwd=tmp_path)
-    assert done.returncode == 2 and "--backbone REF --encoder REF" in done.stderr
+    assert done.returncode == 2 and "--backbone REF" in done.stderr and "--encoder REF" in done.stderr
     done = invoke("fit", "digits", "--classes", "a,b", "--model", "m.model", cwd=tmp_path)
     assert done.returncode == 2 and "--classes" in done.stderr
 
