@@ -103,7 +103,9 @@ confidence = click.option(
     metavar="P",
     help="With --taxonomy: predict the finest group that is at least this probable. [default: 0.8]",
 )
-label = click.option("--label", metavar="COLUMN", help="Class column of a table. [default: its only text]")
+label = click.option(
+    "--label", metavar="COLUMN", help="Class column of a table. [default: the only text column]"
+)
 ignore = click.option(
     "--ignore", callback=split_names, metavar="A,B,...", help="Columns of a table to leave out."
 )

@@ -63,9 +63,9 @@ def command(
     classes with their scores and probabilities, and whether they are seen or unseen.
 
     With --reject, class and kind are unknown for a sample of no described class. With --coverage, the column
-    candidates holds these classes, joined by |, the most probable first. With --taxonomy, the columns answer,
-    level and probability are those of the finest group that reaches the confidence; samples without one are
-    unknown.
+    candidates lists the possible classes, joined by |, the most probable first. With --taxonomy, the columns
+    answer, level and probability are those of the finest group that reaches the confidence; samples without
+    one are unknown.
 
     --html writes a gallery: the images by predicted class, new classes first. It shows IMAGES, the files that
     FEATURES name, or FEATURES that are square gray images themselves, such as letters.
