@@ -66,6 +66,13 @@ def test_every_method_comes_back_bit_by_bit(tmp_path, data, name):
     )
 
 
+def test_others_may_read_a_model_as_far_as_the_umask_says(tmp_path, data):
+    """Some versions of safetensors make private files."""
+    save_model(fitted("eszsl", data), tmp_path / "a.model")
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "a.model").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_a_loaded_method_can_be_fitted_again(tmp_path, data):
     model = fitted("linear-vs", data)
     save_model(model, tmp_path / "m")

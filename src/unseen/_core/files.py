@@ -26,7 +26,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
         try:
+            temporary.touch()
+            mode = temporary.stat().st_mode  # as the user's umask has it, whatever mode a writer gives its file
             yield temporary
+            temporary.chmod(mode)
             with open(temporary, "rb+") as file:
                 os.fsync(file.fileno())
             os.replace(temporary, path)
