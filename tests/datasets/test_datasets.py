@@ -388,11 +388,11 @@ def test_too_few_classes_without_unseen_ones_load_but_do_not_split(tmp_path):
 
 def test_a_missing_file_is_named(tmp_path):
     refused("gone.npz is missing", tmp_path / "gone.npz")
-    refused("is not a data set.*Did you mean 'digits'", "digit")
+    refused("digit does not exist.*Did you mean 'digits'", "digit")
     folder = small.write_xlsa17(tmp_path / "B")
     (folder / "att_splits.mat").unlink()
     refused("att_splits.mat is missing. Download", folder)
-    refused("is not a data set", tmp_path)
+    refused("is not a data set.*or images", tmp_path)
 
 
 def test_an_option_of_another_format_is_refused(tmp_path):

@@ -27,7 +27,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
         try:
             temporary.touch()
-            mode = temporary.stat().st_mode  # as the user's umask has it, whatever mode a writer gives its file
+            mode = temporary.stat().st_mode  # what the umask leaves; some writers make private files
             yield temporary
             temporary.chmod(mode)
             with open(temporary, "rb+") as file:

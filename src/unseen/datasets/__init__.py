@@ -111,8 +111,9 @@ def _find_reader(name_or_path: str | PathLike[str]) -> Loader:
     for accepts, read in READERS:
         if accepts(path):
             return partial(read, path)
+    problem = "is not a data set" if path.exists() else "does not exist"
     raise UnseenError(
-        f"{path} is not a data set: expected {', '.join(EMBEDDED)}, the name of a downloaded data set such "
-        f"as CUB, an xlsa17 folder, a .npz file, a table (.csv, .parquet), or a folder with features.npy."
+        f"{path} {problem}: expected {', '.join(EMBEDDED)}, the name of a downloaded data set such as CUB, "
+        f"an xlsa17 folder, a .npz file, a table (.csv, .parquet), or a folder with features.npy or images."
         f"{did_you_mean(str(path), EMBEDDED)}"
     )
