@@ -95,9 +95,11 @@ build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/, t
 
 sbom: $(VENV)/.dev ## Write dist/unseen.cdx.json: every package that the library can use, with its license (CycloneDX)
 	@mkdir -p dist
-	test -d $(VENV)-sbom || $(PYTHON) -m venv $(VENV)-sbom
-	$(VENV)-sbom/bin/python -m pip install --quiet --disable-pip-version-check '.[all]'
-	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+	test -d $(VENV)-sbom || $(PYTHON) -m venv --without-pip $(VENV)-sbom
+	$(BIN)/python -m pip --python $(VENV)-sbom/bin/python install --quiet --disable-pip-version-check '.[all]'
+	sed "s/^dynamic = .*/version = \"$$($(BIN)/python -c 'import unseen; print(unseen.__version__)')\"/" \
+	  pyproject.toml > $(VENV)-sbom/pyproject.toml
+	$(BIN)/cyclonedx-py environment --pyproject $(VENV)-sbom/pyproject.toml --mc-type library --output-reproducible \
 	  --output-file dist/unseen.cdx.json $(VENV)-sbom/bin/python
 
 fixtures: $(VENV)/.dev ## Write the files of this version into tests/data/, which every later version must read

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -129,6 +130,15 @@ def test_the_citation_has_what_the_format_requires():
     assert cited["cff-version"] == "1.2.0" and cited["type"] == "software" and cited["authors"]
     for work in cited["references"]:
         assert {"type", "title", "authors"} <= set(work)
+
+
+def test_the_bill_of_materials_can_name_the_version():
+    """``make sbom`` puts it in the place of the line that says where the version is."""
+    makefile, project = ((ROOT / name).read_text("utf-8") for name in ("Makefile", "pyproject.toml"))
+    replaced = re.search(r'sed "s/(\S+ = \.\*)/version', makefile)
+    assert replaced is not None
+    known = tomllib.loads(re.sub(replaced[1], 'version = "1"', project, flags=re.MULTILINE))["project"]
+    assert known["version"] == "1" and "dynamic" not in known
 
 
 def test_workflows_call_targets_that_exist():
