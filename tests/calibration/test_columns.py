@@ -34,6 +34,8 @@ SEEN_FORMS = {
     "array of names": NAMES[SEEN],
     "indices": [2, 0],
     "range": range(0, 3, 2),
+    "mask of integers": [1, 0, 1, 0],
+    "mask of text": ["1", "0", "1", "0"],
 }
 
 

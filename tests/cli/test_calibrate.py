@@ -246,6 +246,8 @@ def test_a_known_gamma_is_used(npz, tmp_path):
     assert f"gamma {gamma:.5g} applied to" in calibrate(npz, "--gamma", gamma).stdout
     for options, message in (
         (["--gamma", "1"], "Missing argument 'SCORES'"),
+        ([npz, "--gamma", "nan"], "Got gamma=nan, but expected a finite number"),
+        ([npz, "--gamma", "1", "--seen", "0,7"], "seen names class '7', which is none of the 5 classes"),
         ([npz, "--gamma", "1", "--bootstrap", "5"], "--gamma is known already"),
         ([npz, "--gamma", "1", "--min-seen", "50"], "--gamma is known already"),
         ([npz, "--gamma", "1", "--plot", tmp_path / "c.png"], "--gamma is known already"),
@@ -343,7 +345,8 @@ def test_a_cut_file_is_one_clear_line(tmp_path, npz):
     [
         ("a,b,y\n1,2,a\n3,x,b\n", "line 3, column 'b' is 'x'"),
         ("a,b\n1,2\n", "no true classes"),
-        ("a,b,y\n1,2,c\n", "y names class 'c'"),
+        ("a,b,y\n1,2,c\n", "scores.csv, column 'y', names class 'c'"),
+        ("a,b,y\n1,2,a\n1,2,\n", "line 3, column 'y' is empty: every sample needs a label."),
         ("a,b,y\n1,2\n", "line 2 has 2 columns"),
         ("a,b,y\n", "no rows"),
     ],

@@ -45,7 +45,7 @@ def label_positions(
     try:
         position = order[np.searchsorted(classes, labels, sorter=order).clip(max=len(classes) - 1)]
         unknown = np.asarray(classes[position] != labels)
-    except TypeError:  # strings against integers
+    except (TypeError, IndexError):  # strings against integers, or no class at all
         unknown = np.ones(len(labels), dtype=bool)
     if unknown.any():
         raise UnseenError(_unknown_labels(labels, distinct_labels(labels[unknown]), classes, what, lacks))
@@ -87,8 +87,9 @@ def _unknown_labels(
         text = isinstance(unknown[0], str)
         kind, other, needed = ("text", "numbers", "int") if text else ("a number", "text", "str")
         return f"{what} names class {first} as {kind}, but the classes are {other}. Use astype({needed})."
+    is_row = re.match("has no (prototype|description)", lacks)
     is_number = classes.dtype.kind in "iu" or first.lstrip("-").isdigit()
-    if is_number and names == list(map(str, range(n))):
+    if is_row and is_number and names == list(map(str, range(n))):
         return (
             f"prototypes has {n} rows but {what} names class {first} (labels must be 0..{n - 1}). "
             f"{advise_on_range(labels, n)}"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from unseen._core.blocks import BLOCK, BoolArray, IndexArray
 from unseen._core.csv_files import iterate_csv
+from unseen._core.labels import shortened
 from unseen._core.npz import text_array
 from unseen.errors import UnseenError, import_extra, one_line
 
@@ -63,6 +64,19 @@ class Table:
         whole = column.dtype.kind == "f" and not np.any(column[np.isfinite(column)] % 1)
         names = [str(int(value) if whole else value) if np.isfinite(value) else "" for value in column]
         return np.array(names, dtype=str)
+
+    def labels(self, name: str) -> NDArray[np.str_]:
+        """Return a column of classes; an empty cell is an error that names its line."""
+        labels = self.text(name)
+        empty = np.flatnonzero(labels == "")
+        if len(empty):
+            lines = empty if self.lines is None else self.lines[empty]
+            more = f" (so are lines {shortened(list(map(str, lines[1:])), 8)})" if len(lines) > 1 else ""
+            raise UnseenError(
+                f"{self.place(empty[0], name)} is empty{more}: every sample needs a label. Fill it in, or "
+                "delete these lines."
+            )
+        return labels
 
     def numbers(self, names: Sequence[str], advice: str = "") -> NDArray[np.floating]:
         """Return columns as one matrix, (rows, columns); the first cell that is not a number is an error.

@@ -155,6 +155,8 @@ def apply_gamma(gamma: float, scores: Scores) -> Application:
     >>> apply_gamma(0.2, scores).predicted
     array([0, 2])
     """
+    if not np.isfinite(gamma):
+        raise UnseenError(f"Got gamma={gamma}, but expected a finite number.")
     maxima = ScoreMaxima.from_scores(scores.scores, scores.seen)
     predicted = maxima.predict_all(gamma)
     changes = {}

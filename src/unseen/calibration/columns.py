@@ -85,6 +85,8 @@ def seen_columns(seen: Any, names: LabelArray) -> BoolArray:
     array([ True, False,  True])
     """
     given, n_classes = _plain_labels(seen), len(names)
+    if given.shape == (n_classes,) and given.dtype.kind == "U" and np.isin(given, ("0", "1")).all():
+        given = given.astype(int)  # a mask on the command line
     if given.shape == (n_classes,) and given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all():
         mask, index = given.astype(bool, copy=False), getattr(seen, "index", None)
         if index is None or callable(index) or _counts_up(index) or _counts_up(names):  # a list has a method

@@ -65,7 +65,8 @@ def read_scores(
     like : Scores, optional
         Other scores of this model, which say what is seen if neither ``seen`` nor the file does.
     """
-    found = _read_arrays(path, label_column or "y")
+    label = label_column or "y"
+    found = _read_arrays(path, label)
     table, y, names = found["scores"], found.get("y"), found.get("class_names")
     if table.ndim != 2 or 0 in table.shape:
         raise UnseenError(f"scores has shape {table.shape}, expected (samples, classes).")
@@ -74,7 +75,7 @@ def read_scores(
     if labels.shape != (n_classes,) or len(set(labels)) < n_classes:
         raise UnseenError(f"class_names has shape {labels.shape}, expected {n_classes} different names.")
     if y is not None:
-        y = find_columns(y, labels)
+        y = find_columns(y, labels, f"{path}, column {label!r}," if is_table(path) else "y")
         if len(y) != len(table):
             raise UnseenError(f"y has shape {y.shape}, expected the class of each of {len(table)} samples.")
     class_names = None if names is None else tuple(labels.tolist())
@@ -117,7 +118,7 @@ def _read_table(path: Path, label: str) -> dict[str, NDArray[Any]]:
     names = [name for name in table.columns if name != label and name not in INDEX_NAMES]
     advice = "Every column is a class, except that of the true class (--label-column)."
     found = {"scores": table.numbers(names, advice), "class_names": text_array(names, str(path))}
-    return found | ({"y": table.text(label)} if label in table.columns else {})
+    return found | ({"y": table.labels(label)} if label in table.columns else {})
 
 
 def _seen_like(path: Path, names: tuple[str, ...] | None, n_classes: int, like: Scores) -> BoolArray:

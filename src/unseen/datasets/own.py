@@ -130,10 +130,7 @@ def _read_labels(path: Path, n_samples: int | None) -> dict[str, NDArray[Any]]:
             f"{path} has no header: its first line {','.join(header)!r} is a label. Write a line such as "
             "file,class above it."
         )
-    if "" in labels:
-        row = int((labels == "").argmax())
-        raise UnseenError(f"{table.place(row, header[-1])} is empty: every sample needs a label.")
-    return {"y": labels, **({"files": table.text(header[0])} if len(header) > 1 else {})}
+    return {"y": table.labels(header[-1]), **({"files": table.text(header[0])} if len(header) > 1 else {})}
 
 
 def _read_parts(path: Path, n_samples: int) -> dict[str, IndexArray]:

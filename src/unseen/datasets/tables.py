@@ -133,15 +133,4 @@ def _labels(table: Table, label: str | None, text: Sequence[str], required: bool
         raise UnseenError(
             f"{table.path}: {held}, so the column of classes is not clear. Name it with --label{example}."
         )
-    y = table.text(label)
-    empty = np.flatnonzero(y == "")
-    if not len(empty):
-        return y
-    if not required:
-        return None
-    lines = empty if table.lines is None else table.lines[empty]
-    more = f" (so are lines {shortened(list(map(str, lines[1:])), 8)})" if len(lines) > 1 else ""
-    raise UnseenError(
-        f"{table.place(empty[0], label)} is empty{more}: every sample needs a label. Fill it in, or delete "
-        "these lines."
-    )
+    return None if not required and "" in table.text(label) else table.labels(label)
