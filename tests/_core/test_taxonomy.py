@@ -90,9 +90,14 @@ def test_labels_may_be_numbers():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"jay": ["crow"], "tit": ["songbird"]}, "has no class 'owl', which the model predicts. Add a line"),
-        ({"jay": "a", "Owl": "b"}, "has no class 'owl', which the model predicts. Did you mean 'Owl'?"),
-        ({"jay": "a", "oowl": "b"}, "has no class 'owl', which the model predicts. Did you mean 'oowl'?"),
+        (
+            {"jay": ["crow"], "tit": ["songbird"]},
+            "names class 'owl', which has no line in taxonomy.",
+        ),
+        ({"jay": "a", "Owl": "b"}, "class 'owl', which has no line in taxonomy. Did you mean 'Owl'?"),
+        ({"jay": "a", "oowl": "b"}, "class 'owl', which has no line in taxonomy. Did you mean 'oowl'?"),
+        ({"Jay": "a", "Owl": "b"}, "names 2 classes that have no line in taxonomy; 2 look alike: jay ~ Jay"),
+        (pd.DataFrame({"class": ["jay"], "genus": ["a"]}), "class 'owl', which has no line in taxonomy."),
         ({"jay": "a", "owl": "b", "b": "c", "c": "b"}, "has a cycle: 'b' in 'c' in 'b'. Remove a line."),
         ({"jay": "owl", "owl": "bird"}, "has two different nodes called 'owl'. Rename one."),
         ({"jay": ["a", "b"], "owl": ["b", "c"]}, "has two different nodes called 'b'. Rename one."),

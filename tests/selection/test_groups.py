@@ -52,7 +52,7 @@ def test_candidates_and_rejection_apply_to_groups(digits):
 
 def test_wrong_groups_raise(digits):
     model, X, _ = digits
-    with pytest.raises(UnseenError, match="has no class '1', which the model predicts"):
+    with pytest.raises(UnseenError, match="names 9 classes that have no line in taxonomy: 1, 2"):
         model.predict(X, taxonomy={0: "round"})
     with pytest.raises(UnseenError, match="Got confidence=80"):
         model.predict(X, taxonomy=dict.fromkeys(range(10), "any"), confidence=80)

@@ -13,10 +13,10 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import FloatArray, IndexArray
-from unseen._core.labels import UNKNOWN, is_missing
+from unseen._core.labels import UNKNOWN, is_missing, label_positions
 from unseen._core.prototypes import prototype_parts
 from unseen._core.tables import read_csv
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError
 
 CONFIDENCE = 0.8  # of a prediction, by default
 PAIRS = ("child", "parent")  # the columns of a table of pairs
@@ -71,7 +71,12 @@ class Taxonomy:
         source, header, rows = _read_rows(taxonomy)
         pairs = tuple(name.lower() for name in header) == PAIRS
         parents = _link_nodes(source, header, rows, pairs)
-        lineages = [_lineage(source, parents, str(label).strip()) for label in np.asarray(classes).tolist()]
+        labels = [str(label).strip() for label in np.asarray(classes).tolist()]
+        missing = [label for label in labels if (0, label) not in parents]
+        if missing:
+            others = [name for column, name in parents if column == 0 and name not in labels]
+            label_positions(missing, np.array(others, dtype=str), "The model", f"has no line in {source}")
+        lineages = [_lineage(source, parents, label) for label in labels]
         _check_names(source, lineages)
         return cls(tuple(_make_levels(lineages, None if pairs else header)))
 
@@ -186,12 +191,6 @@ def _link_nodes(
 def _lineage(source: str, parents: Mapping[Node, Node | None], label: str) -> list[Node]:
     """Return a class and its groups, fine to coarse."""
     node: Node | None = (0, label)
-    if node not in parents:
-        near = did_you_mean(label, [name for column, name in parents if column == 0])
-        raise UnseenError(
-            f"{source} has no class {label!r}, which the model predicts.{near} Add a line for every class of "
-            "the model."
-        )
     chain: list[Node] = []
     while node is not None:
         if node in chain:
