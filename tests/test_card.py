@@ -192,6 +192,7 @@ def test_unseen_intervals_equal_a_literal_resampling():
 def test_a_card_survives_json(trained):
     card = trained[1]["retention"][1]
     assert Card.from_json(json.loads(json.dumps(card.to_json()))) == card
+    assert str(Card.from_json(json.loads(json.dumps(card.to_json(), sort_keys=True)))) == str(card)
 
 
 @pytest.mark.parametrize("rule", ["retention", "paper"])

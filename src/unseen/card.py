@@ -369,7 +369,8 @@ def _gamma_in_words(card: Card) -> str:
 
 
 def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
-    ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in facts["ece"].items())
+    errors = sorted(facts["ece"].items(), reverse=True)  # unseen first, also from a file with sorted keys
+    ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in errors)
     auroc = "" if facts["auroc"] is None else f"AUROC {facts['auroc']:.2f}, held-out classes as unknown"
     sets = ", ".join(f"{kind} {value:.2g}" for kind, value in facts["candidates"].items())
     return {

@@ -216,7 +216,7 @@ def test_a_lost_scheduler_is_a_clear_error_and_the_store_goes_on_here(own_cluste
     assert 2 <= before < 8
     code, output, words = finish(bench(*SLOW, "--jobs", 1, "--out", folder))
     assert code == 0
-    assert f"{8 - before} runs done now, {before} found" in words
+    assert f"ran {8 - before}, reused {before}" in words
     assert numbers(json.loads(output)) == expected
 
 

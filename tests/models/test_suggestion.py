@@ -68,3 +68,6 @@ def test_the_command_writes_the_same(digits, tmp_path):
         main, ["suggest", str(tmp_path / "m"), "digits", "--out", str(tmp_path / "x.txt")]
     )
     assert done.exit_code == 2 and "expected a file ending in .csv" in done.stderr
+    out = str(tmp_path / "x.csv")
+    done = CliRunner().invoke(main, ["suggest", str(tmp_path / "m"), "digits", "--n", "3", "--out", out])
+    assert done.stdout == "" and f"wrote {out}: 3 samples to label" in done.stderr

@@ -283,6 +283,8 @@ def test_the_best_classes_come_as_a_table(tables, fitted):
     assert_array_equal(top[top["rank"] == 1]["class"], fitted.predict(tables.X.iloc[:7]))
     p = fitted.predict_proba(tables.X.iloc[:7])
     assert_allclose(top[top["rank"] == 2]["probability"], np.sort(p, axis=1)[:, -2])
+    with pytest.raises(UnseenError, match="Got k=0"):
+        fitted.predict_top(tables.X, k=0)
 
 
 def test_help_is_short_and_methods_of_scikit_learn_work_as_before(tables, fitted):

@@ -246,6 +246,12 @@ def test_unknown_rule_for_gamma(small):
         fit(small, gamma="best")
 
 
+def test_folds_by_name_are_refused(small):
+    data, split = small
+    with pytest.raises(UnseenError, match="Got cv='kfold', but expected a number of folds or a splitter"):
+        GZSLClassifierCV(LinearSV(data.prototypes), cv="kfold").fit(data.X[split.train], data.y[split.train])
+
+
 def test_a_class_instead_of_an_estimator(small):
     data, split = small
     with pytest.raises(UnseenError, match=r"Got the class LinearSV, but expected .* LinearSV\(prototypes\)"):

@@ -180,7 +180,7 @@ def print_results(store: Store, tasks: Sequence[BenchTask], style: str) -> None:
 def print_tally(tally: Tally, folder: Path, total: int, quiet: bool) -> None:
     """Say on stderr what was done; any failure makes the exit code 1."""
     if not quiet:
-        text = f"{tally.done} runs done now, {tally.found} found; stored in {folder}"
+        text = f"ran {tally.done}, reused {tally.found}; stored in {folder}"
         click.echo(f"{text}. Next: unseen report {folder} --html {folder / 'report.html'}", err=True)
     for failure in tally.failures:
         click.echo(failure, err=True)

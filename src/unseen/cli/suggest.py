@@ -33,3 +33,5 @@ def command(source: Source, n: int, seed: int, out: Path | None, force: bool) ->
         found = suggest(model, samples, n, seed)
     with options.open_csv(out) as file:
         write_tables([found], file)
+    if out:
+        click.echo(f"wrote {out}: {len(found['sample'])} samples to label", err=True)

@@ -227,7 +227,8 @@ def _check_testable(dataset: ZeroShotDataset) -> None:
     if not len(_unseen_samples(dataset)):
         raise UnseenError(
             f"{dataset.name} has no test samples of its {dataset.unseen.sum()} unseen classes. It is enough "
-            "for unseen fit; to compare methods, add labeled samples of these classes."
+            "for unseen fit; to compare methods, add labeled samples of these classes, or hold out others "
+            "with --unseen."
         )
 
 

@@ -156,6 +156,8 @@ class CalibratedPrediction:
         """Return a pandas DataFrame of the k best classes of every sample, with probability and kind."""
         import pandas as pd
 
+        if k < 1:
+            raise UnseenError(f"Got k={k!r}, but expected a number of classes, at least 1.")
         sure = self.predict_proba(X)  # (samples, classes)
         top = top_columns(sure, min(k, sure.shape[1]))  # (samples, k)
         n, k = top.shape

@@ -268,6 +268,8 @@ class GZSLClassifierCV(
         """Raise before the work begins if a parameter makes no sense."""
         if self.gamma not in RULES and not (isinstance(self.gamma, Real) and np.isfinite(self.gamma)):
             raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention', 'paper' or a number.")
+        if isinstance(self.cv, str):
+            raise UnseenError(f"Got cv={self.cv!r}, but expected a number of folds or a splitter.")
         if self.gamma not in RULES and self._goal() != Goal():
             raise UnseenError(
                 f"Got gamma={self.gamma} and a goal that would choose it. Pass a number for gamma, or one of "
