@@ -172,3 +172,17 @@ def test_a_signed_model_whose_held_out_figures_do_not_fit_is_rejected(tmp_path):
         put_together(path, header, tensors)
         with pytest.raises(UnseenError, match="not a complete model"):
             load_model(path)
+
+
+def test_a_signed_model_with_a_huge_integer_for_gamma_predicts(tmp_path):
+    X, y, S = linear_problem()
+    path = tmp_path / "m.model"
+    save_model(GZSLClassifierCV(LinearSV(S), {"alpha": [1.0]}, gamma="paper").fit(X, y), path)
+    header, tensors = take_apart(path)
+    state = json.loads(header["__metadata__"]["model"])
+    state["selection"]["gamma_"] = 2**70
+    header["__metadata__"]["model"] = json.dumps(state)
+    sign(header, tensors)
+    put_together(path, header, tensors)
+    model = load_model(path)
+    assert not np.isin(model.predict(X), model.classes_[model.seen_]).any()

@@ -276,6 +276,7 @@ def _restore_selection(estimator: ZeroShotClassifier, state: State, tensors: Ten
     model.estimator_, model.zsl_, model.seen_ = estimator, None, estimator.seen_
     for name in CHOSEN:
         setattr(model, name, chosen[name])
+    model.gamma_, model.temperature_ = float(model.gamma_), float(model.temperature_)
     model.held_out_ = _restore_held_out(state["held_out"], tensors)
     results = chosen["cv_results_"].items()
     model.cv_results_ = {name: value if name == "params" else np.array(value) for name, value in results}
