@@ -183,6 +183,14 @@ def test_results_of_a_model_are_checked(results, expected):
     assert all(check.subjects == ("D", "E") for check in found if check.code == "U009")
 
 
+def test_several_constant_attributes_are_named_together(sound):
+    def change(S):
+        S[:, 1:3] = 0.5
+
+    (check,) = changed(sound, S=change).checks()
+    assert re.search("' have one value .* learned from them", check.message)
+
+
 # ---- all together --------------------------------------------------------------------------------------
 
 

@@ -102,8 +102,11 @@ def constant_attributes(data: ZeroShotDataset) -> list[Check]:
     """U003, the attributes in which the seen classes do not differ."""
     S = data.prototypes[data.seen]
     names = _attribute_names(data, (S[:1] == S).all(axis=0) & (len(S) > 0))
-    message = f"{list_names(names)} has one value for all seen classes, so nothing can be learned from it."
-    return _about("U003", names, message, "Remove it, or add seen classes that differ in it.")
+    has, it = ("has", "it") if len(names) == 1 else ("have", "them")
+    message = (
+        f"{list_names(names)} {has} one value for all seen classes, so nothing can be learned from {it}."
+    )
+    return _about("U003", names, message, f"Remove {it}, or add seen classes that differ in {it}.")
 
 
 def zero_descriptions(data: ZeroShotDataset) -> list[Check]:
