@@ -54,14 +54,14 @@ def test_the_true_class_may_have_another_name(tmp_path, kind):
     else:
         pytest.importorskip("pyarrow")
         frame(truth=NAMES).to_parquet(path)
-    found = read_scores(path, ["ant"], label_column="truth")
+    found = read_scores(path, ["ant"], label="truth")
     np.testing.assert_array_equal(found.y, [0, 1, 2])
     assert found.class_names == tuple(NAMES)
-    np.testing.assert_array_equal(read_scores(path, like=CHOSEN, label_column="truth").y, [0, 1, 2])
+    np.testing.assert_array_equal(read_scores(path, like=CHOSEN, label="truth").y, [0, 1, 2])
     if kind == "npz":
         assert read_scores(path).y is None
     else:
-        with pytest.raises(UnseenError, match=r"column 'truth' is 'ant', expected a number.*--label-column"):
+        with pytest.raises(UnseenError, match=r"column 'truth' is 'ant', expected a number.*--label"):
             read_scores(path, ["ant"])
 
 

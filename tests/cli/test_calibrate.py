@@ -369,7 +369,7 @@ def test_bad_tables_are_one_clear_line(tmp_path, text, message):
         (["--apply", "nothing.npz"], "nothing.npz is missing"),
         (["--min-seen", "0.8"], "Pass min_seen=80 for 80 %"),
         (["--unseen-share", "0.1"], "Pass unseen_share=10 for 10 %"),
-        (["--label-column", "truth"], "no true classes"),
+        (["--label", "truth"], "no true classes"),
         (["--min-seen", "101"], "min_seen=101"),
         (["--min-seen", "50", "--unseen-share", "50"], "expected one goal"),
     ],

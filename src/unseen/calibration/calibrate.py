@@ -123,7 +123,7 @@ def calibrate(
     if y is None:
         raise UnseenError(
             "The scores have no true classes, which calibrate needs: expected a column or array 'y', or that "
-            "of --label-column."
+            "of --label."
         )
     maxima = ScoreMaxima.from_scores(scores.scores, seen)
     found = {}

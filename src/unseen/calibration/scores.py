@@ -47,7 +47,7 @@ def read_scores(
     path: Path,
     seen: Sequence[str] | None = None,
     *,
-    label_column: str | None = None,
+    label: str | None = None,
     like: Scores | None = None,
 ) -> Scores:
     """Read scores, with the true class of every sample if the file has it.
@@ -60,12 +60,12 @@ def read_scores(
         A first column without a name is the row index of a table that pandas wrote, and is skipped.
     seen : sequence of str, optional
         The seen classes by name (or by column number if there are no names), if the file does not say.
-    label_column : str, optional
+    label : str, optional
         The column (or array) with the true class; ``y`` by default.
     like : Scores, optional
         Other scores of this model, which say what is seen if neither ``seen`` nor the file does.
     """
-    label = label_column or "y"
+    label = label or "y"
     found = _read_arrays(path, label)
     table, y, names = found["scores"], found.get("y"), found.get("class_names")
     if table.ndim != 2 or 0 in table.shape:
@@ -116,7 +116,7 @@ def _read_table(path: Path, label: str) -> dict[str, NDArray[Any]]:
     """Read a table: every column is a class, but for the true class and the index that pandas writes."""
     table = read_table(path, text=[label])
     names = [name for name in table.columns if name != label and name not in INDEX_NAMES]
-    advice = "Every column is a class, except that of the true class (--label-column)."
+    advice = "Every column is a class, except that of the true class (--label)."
     found = {"scores": table.numbers(names, advice), "class_names": text_array(names, str(path))}
     return found | ({"y": table.labels(label)} if label in table.columns else {})
 

@@ -27,7 +27,7 @@ FIGURES = (".png", ".svg", ".pdf", ".html")
 @options.out("Predictions for OTHER: FILE.csv.")
 @click.option("--gamma", type=float, metavar="NUMBER", help="A known gamma, to use instead of choosing one.")
 @click.option("--seen", callback=options.split_names, metavar="A,B,...", help="Seen classes.")
-@click.option("--label-column", metavar="NAME", help="Column with the true class. [default: y]")
+@click.option("--label", metavar="NAME", help="Column with the true class. [default: y]")
 @click.option(
     "--weights",
     type=click.Choice(["per-class", "per-sample"]),
@@ -48,7 +48,7 @@ def command(
     out: Path | None,
     gamma: float | None,
     seen: tuple[str, ...] | None,
-    label_column: str | None,
+    label: str | None,
     weights: Averaging,
     min_seen: float | None,
     min_unseen: float | None,
@@ -83,7 +83,7 @@ def command(
         if plot.suffix not in FIGURES:
             raise UnseenError(f"Cannot write {str(plot)!r}: expected a file ending in {', '.join(FIGURES)}.")
         check_output(plot, inputs=(file, apply), force=force)
-    read = partial(read_scores, seen=seen, label_column=label_column)
+    read = partial(read_scores, seen=seen, label=label)
     scores = read(file) if file else None
     other = read(apply, like=scores) if apply else None
     result = None
