@@ -127,7 +127,7 @@ class LDA(ClosedForm):
     sample_classes_: IndexArray
     sample_counts_: FloatArray
     sample_means_: FloatArray
-    _own: tuple[FloatArray, ...]
+    own_: tuple[FloatArray, ...]  # of the seen classes, only until their rows are made
 
     def __init__(
         self,
@@ -192,15 +192,15 @@ class LDA(ClosedForm):
             model.center_, model.class_count_ = center, moments.count
             model.covariance_ = gram.compact
             model.mean_mapping_, mapping, mean_rows = mappings(model)
-            model._own = moments.count, M, mean_rows
+            model.own_ = moments.count, M, mean_rows
             yield mapping
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
         super()._set_mapping(mapping)
         if self.kappa < np.inf:  # seen classes have samples, too
-            rows = self._fold(*self._linear_rows(self.training_prototypes_, self._own))
+            rows = self._fold(*self._linear_rows(self.training_prototypes_, self.own_))
             self.coef_[self.seen_], self.intercept_[self.seen_] = rows
-        del self._own
+        del self.own_
         if "sample_classes_" in vars(self):  # of new classes, from add_classes
             new = self.sample_classes_
             rows = self._rows_of_samples(self.prototypes_[new], self.sample_counts_, self.sample_means_)
