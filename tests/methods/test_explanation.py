@@ -184,7 +184,7 @@ def test_rivals_can_be_named(problem):
 
 @pytest.mark.parametrize(
     ("options", "match"),
-    [({"rival": 99}, "rival names class 99"), ({"top": 0}, "Got top=0, but expected at least 1")],
+    [({"rival": 99}, "rival names class '99'"), ({"top": 0}, "Got top=0, but expected at least 1")],
 )
 def test_what_cannot_be_explained_is_rejected(problem, options, match):
     X, y, S = problem
