@@ -186,3 +186,13 @@ def test_warnings_for_developers_are_not_shown(capsys):
         assert np.isinf(np.array([1e200]) ** 2).all()  # overflows
         warnings.warn("two\nlines", UserWarning, stacklevel=1)
     assert capsys.readouterr().err == "warning: two lines\n"
+
+
+def test_ctrl_c_before_the_command_starts_ends_like_any_other(monkeypatch):
+    def interrupt(summary):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unseen.cli.stoppable", interrupt)
+    done = CliRunner().invoke(main, ["methods"])
+    assert done.exit_code == 130
+    assert "Aborted" not in done.output

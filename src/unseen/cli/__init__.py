@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from signal import SIGINT
 from typing import Any, NoReturn
 
 import click
@@ -80,6 +81,8 @@ def _errors_as_lines() -> Iterator[None]:
     """Turn an error of the user or the machine into one line and exit code 2."""
     try:
         yield
+    except KeyboardInterrupt:  # before or after the command itself, which says what is stored
+        sys.exit(128 + SIGINT)
     except (BrokenPipeError, NoArgsIsHelpError):
         raise  # the reader of our output has left, as head does; the bare command prints its help
     except click.UsageError as error:
