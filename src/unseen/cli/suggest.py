@@ -34,4 +34,4 @@ def command(source: Source, n: int, seed: int, out: Path | None, force: bool) ->
     with options.open_csv(out) as file:
         write_tables([found], file)
     if out:
-        click.echo(f"wrote {out}: {len(found['sample'])} samples to label", err=True)
+        click.echo(f"wrote {out}: {len(found['class'])} samples to label", err=True)
