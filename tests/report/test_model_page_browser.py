@@ -34,6 +34,12 @@ def fit_letters(method, normalize="l2", gamma="retention"):
     return search.fit(data.X[train], names[data.y[train]])
 
 
+# resolves when the page has drawn what was asked; wait_for_function may need eval, which the page forbids
+DRAWN = (
+    "new Promise(done => (function look() { panels[0].waiting ? requestAnimationFrame(look) : done() })())"
+)
+
+
 @pytest.fixture(scope="module")
 def data():
     letters = load_dataset("letters")
@@ -167,7 +173,7 @@ def test_the_slider_moves_classes_and_claims(page, model, data):
     page.get_by_text("expected, on held-out samples").click()
     for k in (5, len(held["gammas"]) - 5):
         page.locator("[data-in=slider]").fill(str(k))
-        page.wait_for_function("!panels[0].waiting")
+        page.evaluate(DRAWN)
         heading = page.get_by_role("rowheader", name="A", exact=True)
         row = page.locator("table.classes tbody tr").filter(has=heading)
         c = document["names"].index("A")
@@ -184,7 +190,7 @@ def test_the_slider_moves_classes_and_claims(page, model, data):
 
 def test_lists_name_who_gains_and_who_loses(page, model, data):
     page.get_by_text("measured on letters").click()
-    page.wait_for_function("!panels[0].waiting")
+    page.evaluate(DRAWN)
     document = describe_model(model, "m", data)
     table, gammas = document["by_gamma"]["measured"]["seen"], document["explorer"]["models"]["held"]["gammas"]
     before, after = np.array(table[gammas.index(0.0)]), np.array(table[gammas.index(model.gamma_)])
