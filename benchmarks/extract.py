@@ -122,7 +122,7 @@ def _photographs(folder: Path) -> list[Path]:
     """Return real photographs, or else smooth noise of the usual size, as JPEG files."""
     if (DATA / "images").is_dir():
         found = find_images(DATA / "images")
-        return [found.path(i).resolve() for i in range(len(found))]
+        return [found.path(i).resolve() for i in range(len(found.names))]
     return list(_noise(folder))
 
 

@@ -23,22 +23,20 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     keeps the suffix of ``path``, because writers such as ``numpy.savez`` look at it.
     """
     path = Path(path)
+    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
     try:
-        temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
-        try:
-            temporary.touch()
-            mode = temporary.stat().st_mode  # what the umask leaves; some writers make private files
-            yield temporary
-            temporary.chmod(mode)
-            with open(temporary, "rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
+        temporary.touch()
+        mode = temporary.stat().st_mode  # what the umask leaves; some writers make private files
+        yield temporary
+        temporary.chmod(mode)
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise UnseenError(f"Cannot write {path}: {reason}. Nothing was changed.") from error
+        raise UnseenError(f"Cannot write {path}: {error.strerror or error}. Nothing was changed.") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
@@ -95,10 +93,8 @@ def check_output(
         raise UnseenError(f"Cannot write {path}: it is not a regular file. Name another file.")
     for source in inputs:
         if source is not None and _holds(Path(source), path):
-            raise UnseenError(
-                f"Cannot write {path}: this command reads it, and never replaces its input. "
-                "Name another file."
-            )
+            reason = "this command reads it, and never replaces its input"
+            raise UnseenError(f"Cannot write {path}: {reason}. Name another file.")
     if force or not path.stat().st_size or (may_replace is not None and may_replace(path)):
         return
     raise UnseenError(f"{path} exists already. Name another file, or replace it with --force.")
@@ -106,11 +102,10 @@ def check_output(
 
 def _holds(source: Path, path: Path) -> bool:
     """Return whether ``source`` is the same file as ``path``, or a folder that holds it."""
-    if source.is_dir():
-        return source.resolve() in path.resolve().parents or any(
-            file.samefile(path) for file in source.iterdir() if file.is_file()
-        )
-    return source.exists() and source.samefile(path)
+    if source.resolve() in path.resolve().parents:
+        return True
+    files = source.iterdir() if source.is_dir() else [source]
+    return any(file.is_file() and file.samefile(path) for file in files)
 
 
 def is_page(path: Path) -> bool:

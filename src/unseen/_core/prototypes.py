@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.arrays import as_array
 from unseen._core.blocks import FloatArray
 from unseen._core.labels import label_positions
 from unseen._core.scaling import scale_rows
+from unseen._core.tables import is_number
 from unseen.errors import UnseenError, did_you_mean, one_line
 
 # from a list of texts to an array (n_texts, width)
@@ -24,11 +24,8 @@ Encoder = Callable[[list[str]], Any]
 class Frame(Protocol):
     """A DataFrame, as far as it matters here."""
 
-    @property
-    def index(self) -> Any: ...
-
-    @property
-    def columns(self) -> Any: ...
+    index: Any
+    columns: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +87,8 @@ class Prototypes:
         flat = [text for several in texts.values() for text in several]
         rows = as_array(getattr(encoder, "encode", encoder)(flat)).astype(np.float64)
         if rows.ndim != 2 or len(rows) != len(flat):
-            raise UnseenError(
-                f"The text encoder gave an array of shape {rows.shape} for {len(flat)} texts, expected one "
-                "row per text."
-            )
+            got = f"an array of shape {rows.shape} for {len(flat)} texts"
+            raise UnseenError(f"The text encoder gave {got}, expected one row per text.")
         ends = np.cumsum([len(several) for several in texts.values()])
         means = np.array([part.mean(axis=0) for part in np.split(scale_rows(rows, "l2"), ends[:-1])])
         return cls(np.array(list(texts)), embedding_names(rows.shape[1]), scale_rows(means, "l2"))
@@ -101,6 +96,15 @@ class Prototypes:
 
 # a CSV file, a table indexed by class name, or one row per class name
 Descriptions = str | PathLike[str] | Prototypes | Frame | Mapping[Any, ArrayLike]
+
+
+def as_array(found: object) -> FloatArray:
+    """Return an array or tensor as a NumPy array; a torch tensor may need gradients or be on a GPU."""
+    detach = getattr(found, "detach", None)
+    if detach is not None:
+        tensor = detach().cpu()
+        found = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+    return np.asarray(found)
 
 
 def embedding_names(width: int) -> tuple[str, ...]:
@@ -217,9 +221,7 @@ def as_prototypes(prototypes: Any, y: ArrayLike = ()) -> Prototypes:
     parts = prototype_parts(prototypes)
     S = number_rows(parts)
     if S.ndim != 2 or 0 in S.shape:
-        raise UnseenError(
-            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
-        )
+        raise UnseenError(f"prototypes has shape {S.shape}, expected (classes, attributes): a row per class.")
     if not np.isfinite(S).all():
         row, column = np.argwhere(~np.isfinite(S))[0]
         raise UnseenError(f"{_cell(parts, row, column)} is {S[row, column]}, expected a finite number.")
@@ -243,10 +245,8 @@ def number_rows(parts: PrototypeParts) -> FloatArray:
     table = np.asarray(parts.rows, dtype=object)
     for row, column in np.ndindex(table.shape) if table.ndim == 2 else ():
         cell = table[row, column]
-        try:
-            float(cell)
-        except (TypeError, ValueError):
-            raise UnseenError(f"{_cell(parts, row, column)} is {cell!r}, expected a number.") from None
+        if not is_number(cell):
+            raise UnseenError(f"{_cell(parts, row, column)} is {cell!r}, expected a number.")
     raise UnseenError(f"prototypes must be numbers, one row of equal length per class ({reason}).")
 
 

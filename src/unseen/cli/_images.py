@@ -17,6 +17,7 @@ from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
     from unseen.datasets import ZeroShotDataset
+    from unseen.encoders.backbone import Backbone
     from unseen.models.io import Model
     from unseen.models.prediction import Samples
 
@@ -41,13 +42,42 @@ class Source:
 
     @contextmanager
     def find(self) -> Iterator[tuple[Model, str | Path]]:
-        """Yield the model and the source of the features."""
+        """Yield the model and the source of the features; those of images are first extracted to a file."""
+        from unseen.datasets.features import check_same_encoder, read_encoder_card
         from unseen.models.io import facts_of, load_model
 
         model = load_model(self.model)
         encoder = facts_of(model).get("encoder")
-        with features_of(self.samples, self.backbone, self.variant, encoder, self.quiet) as path:
-            yield model, path
+        if self.backbone is None and not are_images(self.samples):
+            check_same_encoder(read_encoder_card(self.samples), encoder, self.samples)
+            yield model, self.samples
+            return
+
+        from unseen.encoders.extraction import extract
+
+        network = self._open_backbone(encoder)
+        with TemporaryDirectory(prefix="unseen-") as folder:
+            done = extract(self.samples, network, Path(folder, "features.npz"), quiet=self.quiet)
+            for name, reason in done.unreadable.items():
+                click.echo(f"could not read {name}: {reason}", err=True)
+            yield model, done.out
+
+    def _open_backbone(self, encoder: Mapping[str, object] | None) -> Backbone:
+        """Return the network of ``--backbone``, else that of the model; it preprocesses as in training."""
+        from unseen.datasets.features import check_same_encoder
+        from unseen.encoders.backbone import reopen_backbone
+
+        if self.backbone is not None:
+            network = options.load_backbone(self.backbone, self.variant)
+            check_same_encoder(network.describe(), encoder, self.backbone)
+            network.use_card(encoder)
+            return network
+        if encoder is None:
+            raise UnseenError(
+                f"{self.samples} holds images, and the model does not say which backbone its features come "
+                "from. Give it with --backbone."
+            )
+        return reopen_backbone(encoder)
 
     @contextmanager
     def labeled(self, split_dir: Path | None) -> Iterator[tuple[Model, ZeroShotDataset]]:
@@ -75,25 +105,21 @@ class Source:
             yield model, samples
 
 
-def takes_samples(command: Callable[..., None]) -> Callable[..., None]:
+def takes_samples(command: Callable[..., None]) -> Any:
     """Add MODEL, FEATURES|IMAGES and their options to a command, which gets them as one ``Source``."""
 
+    @click.argument("model", type=options.FILE)
+    @click.argument("samples", metavar="FEATURES|IMAGES")
+    @options.backbone("Image network for IMAGES. [default: the one named in the model]")
+    @options.variant
+    @options.features
+    @options.label
+    @options.ignore
+    @options.quiet
     @wraps(command)
     def gather(**values: Any) -> None:
         command(Source(**{name: values.pop(name) for name in Source.__annotations__}), **values)
 
-    own = (
-        click.argument("model", type=options.FILE),
-        click.argument("samples", metavar="FEATURES|IMAGES"),
-        options.backbone("Image network for IMAGES. [default: the one named in the model]"),
-        options.variant,
-        options.features,
-        options.label,
-        options.ignore,
-        options.quiet,
-    )
-    for add in reversed(own):
-        gather = add(gather)
     return gather
 
 
@@ -103,43 +129,3 @@ def are_images(source: str) -> bool:
     from unseen.encoders.images import is_image
 
     return is_image(Path(source)) or is_image_folder(source)
-
-
-@contextmanager
-def features_of(
-    source: str,
-    backbone: str | None,
-    variant: str | None,
-    encoder: Mapping[str, object] | None,
-    quiet: bool,
-) -> Iterator[str | Path]:
-    """Yield the source of the features; those of images are extracted to a temporary file first.
-
-    The network is that of ``--backbone``, else that of the model. Images are preprocessed as in training.
-    """
-    from unseen.datasets.features import check_same_encoder, read_encoder_card
-
-    if backbone is None and not are_images(source):
-        check_same_encoder(read_encoder_card(source), encoder, source)
-        yield source
-        return
-
-    from unseen.encoders.backbone import reopen_backbone
-    from unseen.encoders.extraction import extract
-
-    if backbone is not None:
-        network = options.load_backbone(backbone, variant)
-        check_same_encoder(network.describe(), encoder, backbone)
-        network.use_card(encoder)
-    elif encoder is not None:
-        network = reopen_backbone(encoder)
-    else:
-        raise UnseenError(
-            f"{source} holds images, and the model does not say which backbone its features come from. "
-            "Give it with --backbone."
-        )
-    with TemporaryDirectory(prefix="unseen-") as folder:
-        done = extract(source, network, Path(folder, "features.npz"), quiet=quiet)
-        for name, reason in done.unreadable.items():
-            click.echo(f"could not read {name}: {reason}", err=True)
-        yield done.out

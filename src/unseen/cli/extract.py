@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from unseen.encoders.extraction import Extraction
     from unseen.encoders.preprocessing import Preprocessing
 
-Triple = tuple[float, float, float]
 
+def channels(name: str, what: str) -> options.Option:
+    """Return an option for three numbers separated by commas, one per color channel."""
 
-def parse_triple(text: str) -> Triple:
-    """Return three numbers separated by commas, one per color channel."""
-    try:
-        red, green, blue = map(float, text.split(","))
-    except ValueError:
-        raise click.BadParameter(f"{text!r}, expected three numbers separated by commas.") from None
-    return red, green, blue
+    def parse(text: str) -> tuple[float, float, float]:
+        try:
+            red, green, blue = map(float, text.split(","))
+        except ValueError:
+            raise click.BadParameter(f"{text!r}, expected three numbers separated by commas.") from None
+        return red, green, blue
+
+    what += " [default: as the backbone says, else ImageNet's]"
+    return click.option(name, type=parse, metavar="R,G,B", help=what)
 
 
 @click.command(epilog="Example: unseen extract photos --backbone resnet50.onnx --crops 10 --out birds.npz")
@@ -34,24 +37,12 @@ def parse_triple(text: str) -> Triple:
 @options.backbone("Image network: ONNX file, folder, or hf:owner/name.", required=True)
 @options.variant
 @options.out("FILE.npz, or a folder for features.npy and labels.csv.", required=True)
-@click.option(
-    "--crops", type=click.Choice(["1", "10"]), default="1", show_default=True, help="Crops per image."
-)
+@click.option("--crops", type=click.Choice([1, 10]), default=1, show_default=True, help="Crops per image.")
 @click.option("--resize", type=int, help="Side before cropping. [default: as the backbone says, else --size]")
 @click.option("--size", type=int, help="Side of a crop. [default: as the backbone says, else 224]")
 @click.option("--output", help="Name of the output to use. [default: the first with two dimensions]")
-@click.option(
-    "--mean",
-    type=parse_triple,
-    metavar="R,G,B",
-    help="Mean per channel, of 0..1. [default: as the backbone says, else ImageNet's]",
-)
-@click.option(
-    "--std",
-    type=parse_triple,
-    metavar="R,G,B",
-    help="Standard deviation per channel. [default: as the backbone says, else ImageNet's]",
-)
+@channels("--mean", "Mean per channel, of 0..1.")
+@channels("--std", "Standard deviation per channel.")
 @click.option("--threads", type=click.IntRange(1), help="Threads. [default: one per processor]")
 @options.quiet
 @options.force
@@ -60,15 +51,12 @@ def command(
     backbone: str,
     variant: str | None,
     out: Path,
-    crops: str,
-    resize: int | None,
     size: int | None,
     output: str | None,
-    mean: Triple | None,
-    std: Triple | None,
     threads: int | None,
     quiet: bool,
     force: bool,
+    **changes: Any,
 ) -> None:
     """Turn images into features with an image network.
 
@@ -88,9 +76,9 @@ def command(
             "features.npy and labels.csv."
         )
     network = Backbone(backbone, variant=variant, output=output, size=size, threads=threads)
-    given = {"resize": resize, "mean": mean, "std": std, "crops": int(crops)}
-    changes = {name: value for name, value in given.items() if value is not None}
-    steps = replace(network.preprocessing, **changes)  # type: ignore[arg-type]
+    # crops, resize, mean and std, unless the backbone's own are to be used
+    given = {name: value for name, value in changes.items() if value is not None}
+    steps = replace(network.preprocessing, **given)
     with stoppable(lambda: f"{n_stored(out)} images are stored; the same command continues."):
         done = extract(images, network, out, preprocessing=steps, threads=threads, quiet=quiet)
     click.echo(_summarize(done, steps), err=True)

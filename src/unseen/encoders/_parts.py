@@ -53,19 +53,19 @@ class Parts:
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, object]) -> None:
-        self.folder = folder
-        self._places: dict[str, tuple[Path, int]] = {}  # name -> (part, row)
-        self._names: list[str] = []
-        self._rows: list[FloatArray] = []
-        self._flushed = time.monotonic()
         text, stored = json.dumps(settings, sort_keys=True), folder / "settings.json"
         if folder.exists() and not (stored.is_file() and stored.read_text() == text):
-            self.remove()
+            shutil.rmtree(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(stored) as path:
             path.write_text(text)
+        self.folder = folder
+        self._places: dict[str, tuple[Path, int]] = {}  # name -> (part, row)
         for part, names in stored_names(folder):
             self._note(part, names)
+        self._names: list[str] = []
+        self._rows: list[FloatArray] = []
+        self._flushed = time.monotonic()
 
     def _note(self, part: Path, names: Sequence[str]) -> None:
         self._places.update((name, (part, row)) for row, name in enumerate(names))
@@ -77,8 +77,7 @@ class Parts:
         """Store these rows; they are on disk after a few seconds, or when the ``with`` block ends."""
         self._names.extend(names)
         self._rows.append(rows)
-        late = time.monotonic() - self._flushed > FLUSH_SECONDS
-        if late or len(self._names) >= FLUSH_ROWS:
+        if len(self._names) >= FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
@@ -97,10 +96,6 @@ class Parts:
             with np.load(part, allow_pickle=False) as archive:
                 rows = archive["rows"]
             yield rows[[row for _, row in group]]
-
-    def remove(self) -> None:
-        """Delete the folder."""
-        shutil.rmtree(self.folder)
 
     def __enter__(self) -> Self:
         return self

@@ -6,22 +6,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unseen._core.arrays import as_array
-from unseen._core.blocks import FloatArray, row_blocks
+from unseen._core.blocks import row_blocks
 from unseen._core.hub import HUB_PREFIX
+from unseen._core.prototypes import as_array
 from unseen.datasets.features import EncoderCard, check_same_encoder, describe_encoder
-from unseen.encoders._onnx import find_batch, find_output, open_session, run_session, signature
+from unseen.encoders._onnx import OnnxModel
 from unseen.encoders.preprocessing import Floats, Preprocessing, from_card, from_transformers
-from unseen.encoders.references import ModelFiles, Reference, find_model
-from unseen.errors import UnseenError
+from unseen.encoders.references import Reference
+from unseen.errors import UnseenError, did_you_mean
 
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession, NodeArg
-
+FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16}  # types of an input for images
 # transformers whose first token stands for the image: their pooler output is that token
 FIRST_TOKEN = ("beit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit", "ijepa", "vit", "vit_mae")
 
@@ -65,7 +62,7 @@ def reopen_backbone(card: Mapping[str, object]) -> Backbone:
     return network
 
 
-class Backbone:
+class Backbone(OnnxModel):
     """An image network in ONNX format; what it takes and gives is read from the file.
 
     Parameters
@@ -99,28 +96,46 @@ class Backbone:
         size: int | None = None,
         threads: int | None = None,
     ) -> None:
-        self.files = find_model(reference, "image", variant)
-        self.file = self.files.model
-        self.session = open_session(self.file, threads)
-        entry = _find_input(self.session, self.file.name)
-        self.input, self.shape = entry.name, tuple(entry.shape)
-        self.batch = find_batch(entry, self.file)
-        self.dtype = np.float16 if entry.type == "tensor(float16)" else np.float32
-        self.output = find_output(self.session, output, self.file)
-        self.layout = _find_layout(self.shape, self.file.name)
+        super().__init__(reference, "image", variant, threads)
+        if [(entry.type in FLOATS, len(entry.shape)) for entry in self.inputs] != [(True, 4)]:
+            raise UnseenError(
+                f"{self.file.name} takes {self.takes}, expected one input for images: floats of shape "
+                "(batch, 3, height, width) or (batch, height, width, 3). Give an image backbone."
+            )
+        if output is not None and output not in self.outputs:
+            known, near = ", ".join(self.outputs), did_you_mean(output, self.outputs)
+            raise UnseenError(f"{self.file.name} has no output {output!r}, only {known}.{near}")
+        entry = self.inputs[0]
+        self.input = entry.name
+        self.batch = self.find_batch()
+        self.dtype = FLOATS[entry.type]
+        self.output = output or self.default_output()
         first = self.files.config("config.json").get("model_type") in FIRST_TOKEN
         self.pooling = "first" if first else "mean"
-        configured = _find_preprocessing(self.files)
-        self.size = self._find_size(size, configured)
+        configured = self._find_preprocessing()
+        self.layout, side = self._read_shape(entry.shape, size)
+        self.size = side or configured.size
         self.preprocessing = replace(configured, size=self.size)
 
-    def _find_size(self, size: int | None, configured: Preprocessing) -> int:
-        height, width = self.shape[2:] if self.layout == "NCHW" else self.shape[1:3]
+    def _find_preprocessing(self) -> Preprocessing:
+        """Return what the files beside the model say, or else the default."""
+        nested = self.files.config("processor_config.json").get("image_processor")
+        said = self.files.config("preprocessor_config.json") or nested
+        return from_transformers(said) if said and isinstance(said, Mapping) else Preprocessing()
+
+    def _read_shape(self, shape: Sequence[object], size: int | None) -> tuple[str, int | None]:
+        """Return where the channels are, in the dimension that is 3 or else open, and the side of images."""
+        layout = "NHWC" if shape[3] == 3 and shape[1] != 3 else "NCHW"
+        channels, height, width = shape[1:] if layout == "NCHW" else (3, *shape[1:3])
+        if isinstance(channels, int) and channels != 3:
+            raise UnseenError(
+                f"{self.file.name} takes an input of shape {tuple(shape)}, expected three color channels."
+            )
         fixed = {side for side in (height, width) if isinstance(side, int)}
         if len(fixed | ({size} - {None})) > 1:
             wanted = "a square" if size is None else f"{size} x {size}"
             raise UnseenError(f"{self.file.name} takes images of {height} x {width}, expected {wanted}.")
-        return fixed.pop() if fixed else size or configured.size
+        return layout, next(iter(fixed), size)
 
     def use_card(self, card: Mapping[str, object] | None) -> None:
         """Preprocess images as for the features that a card describes."""
@@ -137,53 +152,16 @@ class Backbone:
         rows = [self._run(padded[block]) for block in row_blocks(len(padded), self.batch)]
         return np.concatenate(rows)[: len(pixels)]
 
-    def describe(self) -> EncoderCard:
-        """Return what determines the features: the file and its checksum, output and pooling."""
-        return {**self.files.describe(), "output": self.output, "pooling": self.pooling}
-
     def _run(self, pixels: Floats) -> Floats:
+        """Return (batch, width): a map is averaged over its positions, a sequence pooled over its tokens."""
         if self.layout == "NHWC":
             pixels = np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
-        fed = {self.input: pixels.astype(self.dtype, copy=False)}
-        found = run_session(self.session, self.file, self.output, fed)
-        return _pool(found, self.layout, self.pooling).astype(np.float32, copy=False)
-
-
-def _find_input(session: InferenceSession, file: str) -> NodeArg:
-    entries = session.get_inputs()
-    floats = ("tensor(float)", "tensor(float16)")
-    if len(entries) != 1 or entries[0].type not in floats or len(entries[0].shape) != 4:
-        raise UnseenError(
-            f"{file} takes {signature(entries)}, expected one input for images: floats of shape "
-            "(batch, 3, height, width) or (batch, height, width, 3). Give an image backbone."
-        )
-    return entries[0]
-
-
-def _find_layout(shape: Sequence[int | str | None], file: str) -> str:
-    """Return where the channels are: the dimension that is 3, or else NCHW if that one is open."""
-    for layout, axis in (("NCHW", 1), ("NHWC", 3)):
-        if shape[axis] == 3:
-            return layout
-    if isinstance(shape[1], int):
-        raise UnseenError(f"{file} takes an input of shape {tuple(shape)}, expected three color channels.")
-    return "NCHW"
-
-
-def _find_preprocessing(files: ModelFiles) -> Preprocessing:
-    """Return what the files beside a model say, or else the default."""
-    nested = files.config("processor_config.json").get("image_processor")
-    said = files.config("preprocessor_config.json") or nested
-    return from_transformers(said) if said and isinstance(said, Mapping) else Preprocessing()
-
-
-def _pool(found: FloatArray, layout: str, pooling: str) -> FloatArray:
-    """Return (batch, width): a map is averaged over its positions, a sequence pooled over its tokens."""
-    if found.ndim == 4:
-        return np.asarray(found.mean(axis=(2, 3) if layout == "NCHW" else (1, 2)))
-    if found.ndim == 3:
-        return found[:, 0] if pooling == "first" else np.asarray(found.mean(axis=1))
-    return found.reshape(len(found), -1)
+        found = self.run({self.input: pixels.astype(self.dtype, copy=False)})
+        if found.ndim == 4:
+            found = np.asarray(found.mean(axis=(2, 3) if self.layout == "NCHW" else (1, 2)))
+        elif found.ndim == 3:
+            found = found[:, 0] if self.pooling == "first" else np.asarray(found.mean(axis=1))
+        return found.reshape(len(found), -1).astype(np.float32, copy=False)
 
 
 class CallableBackbone:

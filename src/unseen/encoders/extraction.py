@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import zipfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,37 +72,31 @@ def stream_features(
     """
     from joblib import cpu_count
 
-    step = -(-CROPS_AT_ONCE // preprocessing.crops)  # images of a batch
+    def run(batch: Mapping[int, Future[Floats]]) -> Iterator[tuple[list[int], Floats]]:
+        ready: dict[int, Floats] = {}
+        for position, future in batch.items():
+            try:
+                ready[position] = future.result()
+            except UnseenError:  # a missing package is not the fault of the image
+                raise
+            except Exception as error:  # decoders raise anything on a broken file
+                on_error(position, error)
+        if ready:
+            rows = _run_backbone(backbone, np.concatenate([*ready.values()]))  # (images * crops, width)
+            yield list(ready), rows.reshape(len(ready), -1, rows.shape[1]).mean(axis=1)
+
     waiting: deque[dict[int, Future[Floats]]] = deque()
     with ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="decode") as pool:
         try:
-            for start in range(0, len(files), step):
-                batch = range(start, min(start + step, len(files)))
+            for block in row_blocks(len(files), -(-CROPS_AT_ONCE // preprocessing.crops)):
+                batch = range(block.start, block.stop)
                 waiting.append({i: pool.submit(preprocessing, files[i]) for i in batch})
                 if len(waiting) > BATCHES_AHEAD:
-                    yield from _run_batch(waiting.popleft(), backbone, on_error)
+                    yield from run(waiting.popleft())
             while waiting:
-                yield from _run_batch(waiting.popleft(), backbone, on_error)
+                yield from run(waiting.popleft())
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _run_batch(
-    batch: Mapping[int, Future[Floats]],
-    backbone: Callable[[Floats], Floats],
-    on_error: Callable[[int, Exception], None],
-) -> Iterator[tuple[list[int], Floats]]:
-    ready: dict[int, Floats] = {}
-    for position, future in batch.items():
-        try:
-            ready[position] = future.result()
-        except UnseenError:  # a missing package is not the fault of the image
-            raise
-        except Exception as error:  # decoders raise anything on a broken file
-            on_error(position, error)
-    if ready:
-        rows = _run_backbone(backbone, np.concatenate([*ready.values()]))  # (images * crops, width)
-        yield list(ready), rows.reshape(len(ready), -1, rows.shape[1]).mean(axis=1)
 
 
 # ---- a whole extraction, to a file -----------------------------------------------------------------
@@ -155,7 +150,7 @@ def extract(
     preprocessing = preprocessing or backbone.preprocessing
     card: EncoderCard = {**backbone.describe(), "preprocessing": asdict(preprocessing)}
     result = Extraction(out, card, images.class_names)
-    stamps = [images.stamp(i) for i in range(len(images))]
+    stamps = [images.stamp(i) for i in range(len(images.names))]
 
     def leave_out(position: int, error: Exception) -> None:
         result.unreadable[images.names[todo[position]]] = one_line(error)
@@ -176,9 +171,8 @@ def extract(
             for positions, rows in stream:
                 parts.add([stamps[todo[i]] for i in positions], rows)
                 advance(len(positions), "")
-    kept = [i for i, stamp in enumerate(stamps) if stamp in parts]
-    _write_result(images, kept, stamps, parts, result)
-    parts.remove()
+    _write_result(images, stamps, parts, result)
+    shutil.rmtree(parts.folder)
     return result
 
 
@@ -221,9 +215,8 @@ def _copy_rows(X: Member, stamps: Sequence[str], parts: Parts, wanted: set[str])
 # ---- features to files -----------------------------------------------------------------------------
 
 
-def _write_result(
-    images: ImageFiles, kept: Sequence[int], stamps: Sequence[str], parts: Parts, result: Extraction
-) -> None:
+def _write_result(images: ImageFiles, stamps: Sequence[str], parts: Parts, result: Extraction) -> None:
+    kept = [i for i, stamp in enumerate(stamps) if stamp in parts]
     if not kept:
         name, reason = next(iter(result.unreadable.items()))
         raise UnseenError(f"None of the {len(stamps)} images can be read, the first {name!r}: {reason}")
@@ -231,19 +224,11 @@ def _write_result(
     rows = parts.blocks(kept_stamps)
     first = next(rows)
     result.shape = (len(kept), first.shape[1])
-    rows = itertools.chain([first], rows)
-    files = [images.names[i] for i in kept]
-    y = None if images.y is None else images.y[kept]
-    if result.out.suffix == ".npz":
-        arrays = {"files": np.array(files), STAMPS_KEY: np.array(kept_stamps)}
-        if y is not None:
-            arrays |= {"y": y.astype(np.int64), "class_names": np.array(images.class_names)}
-        _write_npz(result, rows, arrays)
-    else:
-        columns = [["file", *files]]
-        if y is not None:
-            columns.append(["class", *(images.class_names[i] for i in y)])
-        _write_folder(result, rows, columns)
+    arrays = {"files": np.array([images.names[i] for i in kept]), STAMPS_KEY: np.array(kept_stamps)}
+    if images.y is not None:
+        arrays |= {"y": images.y[kept].astype(np.int64), "class_names": np.array(images.class_names)}
+    write = _write_npz if result.out.suffix == ".npz" else _write_folder
+    write(result, itertools.chain([first], rows), arrays)
 
 
 def _write_npz(result: Extraction, rows: Iterable[Floats], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -255,13 +240,16 @@ def _write_npz(result: Extraction, rows: Iterable[Floats], arrays: Mapping[str, 
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def _write_folder(result: Extraction, rows: Iterable[Floats], columns: Sequence[Sequence[str]]) -> None:
+def _write_folder(result: Extraction, rows: Iterable[Floats], arrays: Mapping[str, NDArray[Any]]) -> None:
+    columns = {"file": arrays["files"]}
+    if "y" in arrays:
+        columns["class"] = arrays["class_names"][arrays["y"]]
     result.out.mkdir(exist_ok=True)
     with atomic_path(result.out / "features.npy") as path, open(path, "wb") as file:
         _write_npy(file, result.shape, rows)
     with atomic_path(result.out / ENCODER_FILE) as path:
         path.write_text(json.dumps(result.encoder, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    write_csv(result.out / "labels.csv", zip(*columns))
+    write_csv(result.out / "labels.csv", [columns, *zip(*columns.values())])
 
 
 def _write_npy(file: IO[bytes], shape: tuple[int, int], rows: Iterable[Floats]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from unseen._core.prototypes import Descriptions, Encoder, Prototypes
 from unseen.datasets import ZeroShotDataset, load_dataset
-from unseen.datasets.own import Pieces, assemble
+from unseen.datasets.own import assemble
 from unseen.encoders.backbone import AnyBackbone
 from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
 from unseen.encoders.extraction import extract, is_extraction
@@ -52,9 +52,7 @@ def list_image_folder(
     if prototypes is None:
         needed.append("There are no class descriptions: --encoder REF makes them from the class names.")
     name = Path(folder).resolve().name
-    return assemble(
-        Pieces(name, content, missing=tuple(needed), labels=str(folder)), prototypes, unseen_classes
-    )
+    return assemble(name, content, prototypes, unseen_classes, missing=needed, labels=str(folder))
 
 
 def cache_of(folder: str | os.PathLike[str]) -> Path:

@@ -21,18 +21,9 @@ from unseen.errors import UnseenError, import_extra
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# suffix of a file -> the format that Pillow may open; formats that start other programs are not among them
-IMAGE_FORMATS = {
-    ".bmp": "BMP",
-    ".gif": "GIF",
-    ".jpeg": "JPEG",
-    ".jpg": "JPEG",
-    ".png": "PNG",
-    ".ppm": "PPM",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".webp": "WEBP",
-}
+IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+# what Pillow may open; formats that start other programs are not among them
+IMAGE_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 
 # ---- finding images --------------------------------------------------------------------------------
@@ -46,9 +37,6 @@ class ImageFiles:
     names: tuple[str, ...]  # relative to root, with "/" between folders
     y: IndexArray | None = None  # (images,), index into class_names
     class_names: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def path(self, position: int) -> Path:
         """Return the path of an image."""
@@ -65,7 +53,7 @@ class ImageFiles:
 
 def is_image(path: Path) -> bool:
     """Return whether the path ends as an image file does."""
-    return path.suffix.lower() in IMAGE_FORMATS
+    return path.suffix.lower() in IMAGE_SUFFIXES
 
 
 def find_images(source: str | os.PathLike[str]) -> ImageFiles:
@@ -80,7 +68,7 @@ def find_images(source: str | os.PathLike[str]) -> ImageFiles:
     names = sorted(file.relative_to(source).as_posix() for file in files if is_image(file))
     names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
     if not names:
-        known = " ".join(IMAGE_FORMATS)
+        known = " ".join(IMAGE_SUFFIXES)
         raise UnseenError(f"The folder {str(source)!r} holds no image (files ending in {known}).")
     stray = [name for name in names if "/" not in name]
     if len(stray) == len(names):
@@ -101,7 +89,7 @@ def find_images(source: str | os.PathLike[str]) -> ImageFiles:
 def open_image(file: str | os.PathLike[str]) -> Image:
     """Return the decoded image, upright and in RGB."""
     pillow = load_pillow()
-    with pillow.Image.open(file, formats=sorted(set(IMAGE_FORMATS.values()))) as image:
+    with pillow.Image.open(file, formats=IMAGE_FORMATS) as image:
         # A camera held sideways stores the rotation in the EXIF data, beside the pixels.
         upright = pillow.ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):  # 16 bits per pixel, which convert() would clip at 255

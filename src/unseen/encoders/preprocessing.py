@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.encoders.images import load_pillow, open_image
+from unseen.encoders.images import open_image
 from unseen.errors import UnseenError, one_line
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         """Check every field: files of any origin say what they are."""
-        if self.crops not in (1, 10):
-            raise UnseenError(f"Got crops={self.crops!r}, but expected 1 or 10.")
+        _expect("crops", self.crops, self.crops in (1, 10), "1 or 10")
         _check_side("size", self.size)
         resize, size = self.sides
         _check_side("resize", resize)
@@ -71,20 +70,16 @@ class Preprocessing:
                 f"least {size}."
             )
         _triple("mean", self.mean)
-        if min(_triple("std", self.std)) <= 0:
-            raise UnseenError(f"Got std={self.std}, but expected three positive numbers.")
-        for name, known in (("resize_mode", ("squash", "shortest")), ("resample", RESAMPLE)):
-            if getattr(self, name) not in known:
-                raise UnseenError(
-                    f"Got {name}={getattr(self, name)!r}, but expected one of {', '.join(known)}."
-                )
+        _expect("std", self.std, min(_triple("std", self.std)) > 0, "three positive numbers")
+        modes = ("squash", "shortest")
+        _expect("resize_mode", self.resize_mode, self.resize_mode in modes, f"one of {', '.join(modes)}")
+        _expect("resample", self.resample, self.resample in RESAMPLE, f"one of {', '.join(RESAMPLE)}")
 
     @property
     def sides(self) -> tuple[int, int]:
         """Return (side of the resized image, side of a crop)."""
-        if self.resize is not None:
-            return self.resize, self.size
-        return (self.size if self.crops == 1 else round(self.size * 256 / 224)), self.size
+        usual = self.size if self.crops == 1 else round(self.size * 256 / 224)
+        return (usual if self.resize is None else self.resize), self.size
 
     def __str__(self) -> str:
         crops = "one crop" if self.crops == 1 else "the mean of ten crops"
@@ -108,14 +103,11 @@ class Preprocessing:
 
     def _resize(self, image: Image) -> Image:
         side, _ = self.sides
-        width, height = image.size
+        target = (side, side)
         if self.resize_mode == "shortest":
-            shorter = min(width, height)
-            target = (int(side * width / shorter), int(side * height / shorter))
-        else:
-            target = (side, side)
-        resampling = load_pillow().Image.Resampling
-        return image.resize(target, resampling(RESAMPLE.index(self.resample)))
+            width, height = (int(side * length / min(image.size)) for length in image.size)
+            target = (width, height)
+        return image.resize(target, RESAMPLE.index(self.resample))
 
     def _boxes(self, width: int, height: int) -> list[tuple[int, int, int, int]]:
         """Return (left, top, right, bottom) of the center crop, after those of the corners for ten crops."""
@@ -125,16 +117,20 @@ class Preprocessing:
         return [(x, y, x + size, y + size) for x, y in [*corners, (right // 2, bottom // 2)]]
 
 
+def _expect(name: str, value: object, valid: object, expected: str) -> None:
+    if not valid:
+        raise UnseenError(f"Got {name}={value!r}, but expected {expected}.")
+
+
 def _check_side(name: str, value: object) -> None:
-    if not isinstance(value, int) or not 0 < value <= LARGEST_SIDE:
-        raise UnseenError(f"Got {name}={value!r}, but expected a side in pixels, at most {LARGEST_SIDE}.")
+    valid = isinstance(value, int) and 0 < value <= LARGEST_SIDE
+    _expect(name, value, valid, f"a side in pixels, at most {LARGEST_SIDE}")
 
 
 def _triple(name: str, value: Any) -> Triple:
     """Return one number per color channel."""
     numbers = isinstance(value, Sequence) and [type(v) in (int, float) for v in value] == [True] * 3
-    if not numbers or not np.isfinite(value).all():
-        raise UnseenError(f"Got {name}={value!r}, but expected three finite numbers.")
+    _expect(name, value, numbers and np.isfinite(value).all(), "three finite numbers")
     red, green, blue = map(float, value)
     return red, green, blue
 

@@ -9,24 +9,17 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from unseen._core.files import file_sha256
 from unseen._core.hub import HUB_PREFIX, fetch_files
-from unseen.datasets.features import EncoderCard
 from unseen.errors import UnseenError, did_you_mean, one_line
 
 Reference = str | os.PathLike[str]
 Modality = Literal["image", "text"]
-Config = Mapping[str, Any]
 
-# stems of the ONNX file, the more specific first; a variant is appended as in model_quantized.onnx
-STEMS: Mapping[Modality, tuple[str, ...]] = {
-    "image": ("vision_model", "model"),
-    "text": ("text_model", "model"),
-}
+# stem of the ONNX file of one part of a model; a variant is appended as in model_quantized.onnx
+STEM: Mapping[Modality, str] = {"image": "vision_model", "text": "text_model"}
 # what an encoder of each modality reads beside its ONNX file, if it is there
 COMPANIONS: Mapping[Modality, tuple[str, ...]] = {
     "image": ("config.json", "preprocessor_config.json", "processor_config.json"),
@@ -34,8 +27,7 @@ COMPANIONS: Mapping[Modality, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class ModelFiles:
+class ModelFiles(NamedTuple):
     """The files of an encoder.
 
     Parameters
@@ -58,17 +50,7 @@ class ModelFiles:
     revision: str | None = None
     variant: str | None = None
 
-    def describe(self) -> EncoderCard:
-        """Return what identifies the model."""
-        return {
-            "name": self.name,
-            "file": self.model.name,
-            "revision": self.revision,
-            "variant": self.variant,
-            "sha256": file_sha256(self.model),
-        }
-
-    def config(self, name: str) -> Config:
+    def config(self, name: str) -> Mapping[str, Any]:
         """Return the JSON object in a configuration file; an empty one if the file is absent."""
         file = self.folder / name
         if not file.is_file():
@@ -140,17 +122,17 @@ def choose_onnx(names: Iterable[str], modality: Modality, variant: str | None, w
     >>> choose_onnx(files, "text", None, "clip")
     'onnx/model.onnx'
     """
-    known = sorted(name for name in names if name.endswith(".onnx"))
+    # those of the folder onnx last: they replace others
+    known = sorted((name for name in names if name.endswith(".onnx")), key=lambda name: ("/" in name, name))
     if not known:
         raise UnseenError(
             f"{where} has no ONNX file (onnx/model.onnx). Export one, for instance with: "
             f"optimum-cli export onnx --model {where.removeprefix(HUB_PREFIX)} FOLDER"
         )
-    for stem in STEMS[modality]:
-        variants: dict[str, str] = {}  # variant -> file; the plain file has the variant ""
-        for name in sorted(known, key=lambda name: name.startswith("onnx/")):  # which replace others
-            if match := re.fullmatch(rf"(?:onnx/)?{stem}(?:_(\w+))?\.onnx", name):
-                variants[match[1] or ""] = name
+    stems = (STEM[modality], "model")  # the more specific first
+    for stem in stems:
+        found = (re.fullmatch(rf"(?:onnx/)?{stem}(?:_(\w+))?\.onnx", name) for name in known)
+        variants = {match[1] or "": match[0] for match in found if match}  # the plain file has the variant ""
         if variant is None and len(variants) == 1:
             return next(iter(variants.values()))
         if (variant or "") in variants:
@@ -160,6 +142,6 @@ def choose_onnx(names: Iterable[str], modality: Modality, variant: str | None, w
             wanted, near = (f"{stem}_{variant}", did_you_mean(variant, variants)) if variant else (stem, "")
             raise UnseenError(f"{where} has no {wanted}.onnx. Choose: {others}.{near}")
     raise UnseenError(
-        f"{where} has {', '.join(known)}, expected {' or '.join(f'{s}.onnx' for s in STEMS[modality])}. "
+        f"{where} has {', '.join(known)}, expected {' or '.join(f'{stem}.onnx' for stem in stems)}. "
         "Name the file itself."
     )

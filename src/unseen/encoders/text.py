@@ -10,9 +10,8 @@ import numpy as np
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.progress import progress
-from unseen.datasets.features import EncoderCard
-from unseen.encoders._onnx import find_batch, find_output, open_session, run_session, signature
-from unseen.encoders.references import ModelFiles, Reference, find_model
+from unseen.encoders._onnx import OnnxModel
+from unseen.encoders.references import ModelFiles, Reference
 from unseen.errors import UnseenError, import_extra, one_line
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ PADDED_TO_THE_END = ("siglip", "siglip2")
 POOLING = {"mean_tokens": "mean", "cls_token": "cls"}  # in 1_Pooling/config.json, after "pooling_mode_"
 
 
-class TextEncoder:
+class TextEncoder(OnnxModel):
     """A text encoder in ONNX format: a callable from a list of texts to their embeddings.
 
     The model takes token numbers, by the ``tokenizer.json`` that its authors publish with it. Padding and
@@ -46,33 +45,24 @@ class TextEncoder:
     """
 
     def __init__(self, reference: Reference, *, variant: str | None = None, quiet: bool = True) -> None:
-        self.files = find_model(reference, "text", variant)
-        self.file = self.files.model
-        self.session = open_session(self.file)
-        self.inputs = self.session.get_inputs()
+        super().__init__(reference, "text", variant)
         if {(entry.name in TOKEN_INPUTS, len(entry.shape)) for entry in self.inputs} != {(True, 2)}:
             raise UnseenError(
-                f"{self.file.name} takes {signature(self.inputs)}, expected a text encoder: "
-                f"{', '.join(TOKEN_INPUTS)}."
+                f"{self.file.name} takes {self.takes}, expected a text encoder: {', '.join(TOKEN_INPUTS)}."
             )
-        self.batch = find_batch(self.inputs[0], self.file)
+        self.batch = self.find_batch()
         tokens = self.inputs[0].shape[1]
         self.length = tokens if isinstance(tokens, int) else None  # that the model demands
         pooling = _read_pooling(self.files)
-        self.output = find_output(self.session, self._pooled_output() if pooling else None, self.file)
+        self.output = self._pooled_output() if pooling else self.default_output()
         self.pooling = pooling or "mean"
         self.quiet = quiet
 
-    def _pooled_output(self) -> str | None:
-        """Return the output that a sentence encoder's own pooling applies to."""
-        shapes = {entry.name: entry.shape for entry in self.session.get_outputs()}
-        if "sentence_embedding" in shapes:
+    def _pooled_output(self) -> str:
+        """Return the output that a sentence encoder's own pooling applies to: of three dimensions, if any."""
+        if "sentence_embedding" in self.outputs:
             return "sentence_embedding"
-        return next((name for name, shape in shapes.items() if len(shape) == 3), None)
-
-    def describe(self) -> EncoderCard:
-        """Return what identifies the encoder."""
-        return {**self.files.describe(), "output": self.output, "pooling": self.pooling}
+        return next((name for name, n in self.outputs.items() if n == 3), self.default_output())
 
     def __call__(self, texts: list[str]) -> FloatArray:
         """Return the embeddings (n_texts, width)."""
@@ -95,7 +85,7 @@ class TextEncoder:
         for entry in self.inputs:
             kind = np.int32 if entry.type == "tensor(int32)" else np.int64
             fed[entry.name] = np.array([getattr(text, TOKEN_INPUTS[entry.name]) for text in filled], kind)
-        found = run_session(self.session, self.file, self.output, fed)[: len(texts)]
+        found = self.run(fed)[: len(texts)]
         if found.ndim != 3:
             return found
         if self.pooling == "cls":

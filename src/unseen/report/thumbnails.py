@@ -127,7 +127,7 @@ def shrink(path: str | os.PathLike[str]) -> str | None:
     """Return an image file as a small data URI, upright; None for one that cannot be read."""
     pillow = load_pillow()
     try:
-        with reject_bombs(), pillow.Image.open(path, formats=sorted(set(IMAGE_FORMATS.values()))) as image:
+        with reject_bombs(), pillow.Image.open(path, formats=IMAGE_FORMATS) as image:
             image.draft("RGB", (2 * SIDE, 2 * SIDE))  # JPEG is decoded at a smaller size
             small = pillow.ImageOps.exif_transpose(image)
             small.thumbnail((SIDE, SIDE))
