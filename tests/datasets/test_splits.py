@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 import oracle
 import small_data as small
 from unseen.datasets import ZeroShotDataset, load_dataset
-from unseen.datasets._seen_test import _cell_counts, draw, share_of
 from unseen.datasets.splits import (
     GZSLFolds,
     GZSLSplit,
+    _cell_counts,
     deal_classes,
+    draw,
     make_split,
     seen_samples,
+    share_of,
     training_samples,
 )
 from unseen.errors import UnseenError

@@ -103,9 +103,7 @@ def constant_attributes(data: ZeroShotDataset) -> list[Check]:
     S = data.prototypes[data.seen]
     names = _attribute_names(data, (S[:1] == S).all(axis=0) & (len(S) > 0))
     has, it = ("has", "it") if len(names) == 1 else ("have", "them")
-    message = (
-        f"{list_names(names)} {has} one value for all seen classes, so nothing can be learned from {it}."
-    )
+    message = f"{list_names(names)} {has} one value for all seen classes: nothing can be learned from {it}."
     return _about("U003", names, message, f"Remove {it}, or add seen classes that differ in {it}.")
 
 
@@ -188,14 +186,8 @@ def single_samples(data: ZeroShotDataset) -> list[Check]:
     return _about("U008", names, message, "Add samples, or name the class as unseen (--unseen).")
 
 
-_WARNINGS: tuple[DataCheck, ...] = (
-    equal_descriptions,
-    constant_attributes,
-    zero_descriptions,
-    different_scales,
-    few_classes,
-    attribute_scales,
-)
+_OF_DESCRIPTIONS = (equal_descriptions, constant_attributes, zero_descriptions, attribute_scales)
+_WARNINGS: tuple[DataCheck, ...] = (*_OF_DESCRIPTIONS, different_scales, few_classes)
 _NOTES: tuple[DataCheck, ...] = (near_descriptions, unreadable_attributes, single_samples)
 
 

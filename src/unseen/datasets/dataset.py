@@ -111,10 +111,9 @@ class ZeroShotDataset:
     @property
     def n_samples(self) -> int:
         """Number of samples; from the split if features and labels are missing."""
-        if self.y is not None:
-            return len(self.y)
-        if self.sample_names is not None:
-            return len(self.sample_names)
+        listed = self.sample_names if self.y is None else self.y
+        if listed is not None:
+            return len(listed)
         parts = [part for part in (self.trainval, self.test_seen, self.test_unseen) if part is not None]
         return 1 + max((int(part.max()) for part in parts if len(part)), default=-1)
 
@@ -170,9 +169,8 @@ def hold_out(data: ZeroShotDataset, unseen_classes: Sequence[str]) -> ZeroShotDa
     >>> [name for name, unseen in zip(digits.class_names, digits.unseen) if unseen]
     ['1', '7']
     """
-    chosen = label_positions(
-        list(unseen_classes), data.class_names, "unseen_classes", f"is not a class of {data.name}"
-    )
+    lacks = f"is not a class of {data.name}"
+    chosen = label_positions(list(unseen_classes), data.class_names, "unseen_classes", lacks)
     unseen = class_mask(chosen, len(data.class_names))
     test_seen = None
     if data.y is not None:
@@ -195,9 +193,7 @@ def as_features(X: NDArray[Any]) -> FloatArray:
         raise UnseenError(f"The features have shape {X.shape}, expected (samples, features).")
     if X.dtype.kind not in "fiub":
         raise UnseenError(f"The features are of type {X.dtype}, expected numbers.")
-    if X.dtype in (np.float32, np.float64):
-        return X
-    return X.astype(np.float32)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
 
 
 def feature_blocks(X: Any) -> Iterator[tuple[slice, FloatArray]]:
@@ -212,11 +208,11 @@ def check_finite(X: FloatArray | Rows) -> None:
     bad, first, start = 0, "", 0
     for part in X.parts if isinstance(X, Rows) else [X]:
         for _, rows in feature_blocks(part):
-            finite = np.isfinite(rows)
-            if not finite.all() and not bad:
-                row, column = np.argwhere(~finite)[0]
+            places = np.argwhere(~np.isfinite(rows))
+            if len(places) and not bad:
+                row, column = places[0]
                 first = f"the first is {rows[row, column]} at sample {start + row}, feature {column}"
-            bad += int(finite.size - np.count_nonzero(finite))
+            bad += len(places)
             start += len(rows)
     if bad:
         raise UnseenError(
@@ -225,18 +221,24 @@ def check_finite(X: FloatArray | Rows) -> None:
         )
 
 
-def find_overflow(X: FloatArray) -> tuple[int, int] | None:
-    """Return (row, column) of the largest number, if the sum of all squares is no finite number.
+def find_unusable(X: FloatArray) -> tuple[int, int, str] | None:
+    """Return (row, column, problem) of the first number that is not finite.
 
-    >>> find_overflow(np.array([[1.0, 2.0], [-1e200, 3.0]]))
-    (1, 0)
+    Or of the largest number, if the sum of all squares is not finite.
+
+    >>> find_unusable(np.array([[1.0, 2.0], [-1e200, 3.0]]))
+    (1, 0, 'too large to compute with')
     """
     with np.errstate(over="ignore"):
         total = np.square(X, dtype=np.float64).sum()
     if np.isfinite(total):
         return None
-    row, column = np.unravel_index(np.abs(X).argmax(), X.shape)
-    return int(row), int(column)
+    finite = np.isfinite(X)
+    worst, problem = np.abs(X).argmax(), "too large to compute with"
+    if not finite.all():
+        worst, problem = finite.argmin(), "expected a finite number"
+    row, column = np.unravel_index(worst, X.shape)
+    return int(row), int(column), problem
 
 
 # ---- the checks ----------------------------------------------------------------------------------
@@ -250,16 +252,11 @@ def _check_classes(data: ZeroShotDataset) -> None:
             "Pass one prototype row per class."
         )
     check_class_names(names)
-    if not np.isfinite(S).all():
-        row, column = np.argwhere(~np.isfinite(S))[0]
+    if found := find_unusable(S):
+        row, column, problem = found
         raise UnseenError(
-            f"The prototype of class {names[row]!r} is {S[row, column]} at attribute {column}, "
-            "expected a finite number."
-        )
-    if (place := find_overflow(S)) is not None:
-        raise UnseenError(
-            f"The prototype of class {names[place[0]]!r} is {S[place]:.3g} at attribute {place[1]}, too "
-            "large to compute with. Scale the attribute."
+            f"The prototype of class {names[row]!r} is {S[row, column]:.3g} at attribute {column}, "
+            f"{problem}. Correct the value, or scale the attribute."
         )
 
 
@@ -283,11 +280,11 @@ def _check_labels(data: ZeroShotDataset) -> None:
         )
     if data.groups is not None and len(data.groups) != len(data.y):
         raise UnseenError(f"There are {len(data.y)} labels but {len(data.groups)} groups, expected one each.")
-    if len(data.y) and not 0 <= data.y.min() <= data.y.max() < n_classes:
-        wrong = data.y[(data.y < 0) | (data.y >= n_classes)][0]
+    wrong = data.y[(data.y < 0) | (data.y >= n_classes)]
+    if len(wrong):
         raise UnseenError(
-            f"prototypes has {n_classes} rows but y names class {wrong} (labels must be 0..{n_classes - 1}). "
-            "Pass one prototype row per class."
+            f"prototypes has {n_classes} rows but y names class {wrong[0]} (labels must be "
+            f"0..{n_classes - 1}). Pass one prototype row per class."
         )
 
 
@@ -295,20 +292,18 @@ def _check_split(data: ZeroShotDataset) -> None:
     owner = np.full(data.n_samples, "", dtype="U11")
     for part, of_unseen in {"trainval": False, "test_seen": False, "test_unseen": True}.items():
         index = getattr(data, part)
-        if index is None or not len(index):
+        if index is None:
             continue
-        if not 0 <= index.min() <= index.max() < data.n_samples:
-            wrong = index[(index < 0) | (index >= data.n_samples)][0]
-            raise UnseenError(f"{part} names sample {wrong}, but there are {data.n_samples} samples.")
+        wrong = index[(index < 0) | (index >= data.n_samples)]
+        if len(wrong):
+            raise UnseenError(f"{part} names sample {wrong[0]}, but there are {data.n_samples} samples.")
         values, counts = np.unique(index, return_counts=True)
         again = values[(counts > 1) | (owner[values] != "")]
         if len(again):
-            before = owner[again[0]] or part
-            raise UnseenError(
-                f"Sample {again[0]} is in {before} and again in {part}. A sample belongs to one part."
-            )
+            both = f"{owner[again[0]] or part} and again in {part}"
+            raise UnseenError(f"Sample {again[0]} is in {both}. A sample belongs to one part.")
         owner[index] = part
-        misplaced = index[:0] if data.y is None else index[data.unseen[data.y[index]] != of_unseen]
+        misplaced = [] if data.y is None else index[data.unseen[data.y[index]] != of_unseen]
         if len(misplaced):
             name, kind = data.class_names[data.y[misplaced[0]]], "seen" if of_unseen else "unseen"
             raise UnseenError(

@@ -37,19 +37,19 @@ def read_encoder_card(path: str | PathLike[str]) -> EncoderCard | None:
     path = Path(path)
     if path.suffix == ".npz" and path.is_file():
         found = read_npz(path, [ENCODER_KEY]).get(ENCODER_KEY)
-        return None if found is None else parse_encoder_card(str(found), str(path))
+        return None if found is None else _parse_card(str(found), path)
     file = path / ENCODER_FILE
-    return parse_encoder_card(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else None
+    return _parse_card(file.read_text(encoding="utf-8"), file) if file.is_file() else None
 
 
-def parse_encoder_card(text: str, where: str) -> EncoderCard:
-    """Return the card in a JSON text; the error names ``where``."""
+def _parse_card(text: str, path: Path) -> EncoderCard:
+    """Return the card in a JSON text of this file."""
     try:
         card = json.loads(text)
     except ValueError:
         card = None
     if not isinstance(card, dict) or not isinstance(card.get("name"), str):
-        raise UnseenError(f"{where} does not say which encoder made the features: expected JSON with a name.")
+        raise UnseenError(f"{path} does not say which encoder made the features: expected JSON with a name.")
     return cast(EncoderCard, card)
 
 
@@ -71,12 +71,11 @@ def check_same_encoder(
     Traceback (most recent call last):
     unseen.errors.UnseenError: birds.npz was made by the encoder dino.onnx, but the model was fitted to ...
     """
-    if features is None or model is None or _identity(features) == _identity(model):
-        return
-    raise UnseenError(
-        f"{where} was made by the encoder {describe_encoder(features)}, but the model was fitted to features "
-        f"of {describe_encoder(model)}. Extract the features with that one."
-    )
+    if features is not None and model is not None and _identity(features) != _identity(model):
+        raise UnseenError(
+            f"{where} was made by the encoder {describe_encoder(features)}, but the model was fitted to "
+            f"features of {describe_encoder(model)}. Extract the features with that one."
+        )
 
 
 def _identity(card: Mapping[str, object]) -> tuple[object, ...]:

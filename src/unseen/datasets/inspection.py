@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -110,9 +110,8 @@ def split_statistics(split: GZSLSplit, y: IndexArray) -> list[Facts]:
     """Return the paper's table: samples and classes of every part, one row per validation fold."""
     rows = []
     for number, fold in enumerate(split.folds, start=1):
-        of_train, of_val = (np.isin(y[split.test_seen], y[part]) for part in (fold.train, fold.val))
-        seen_test = split.test_seen[of_train], split.test_seen[of_val]
-        samples = (fold.train, fold.seen_val, seen_test[0], fold.val, seen_test[1], split.test_unseen)
+        held = [split.test_seen[np.isin(y[split.test_seen], y[part])] for part in (fold.train, fold.val)]
+        samples = (fold.train, fold.seen_val, held[0], fold.val, held[1], split.test_unseen)
         counts = {part: len(index) for part, index in zip(PARTS, samples)}
         classes = {part: len(np.unique(y[index])) for part, index in zip(PARTS, samples)}
         rows.append({"name": f"val{number}", **counts, "classes": classes})
@@ -148,26 +147,24 @@ def _find_split(dataset: ZeroShotDataset, rule: str) -> tuple[GZSLSplit | None, 
         return None, [f"There is no split to choose parameters on: {error}"]
 
 
-def _missing_classes(dataset: ZeroShotDataset) -> list[str]:
-    """Return what more a data set needs before it is one of zero-shot learning."""
-    if dataset.unseen.any():
-        return []
-    return [
-        "There are no unseen classes: name them in unseen_classes (--unseen A,B), or describe "
-        "classes without samples. A model can be fitted without unseen classes."
-    ]
+def _missing_classes(dataset: ZeroShotDataset) -> Iterator[str]:
+    """Yield what more a data set needs before it is one of zero-shot learning."""
+    if not dataset.unseen.any():
+        yield (
+            "There are no unseen classes: name them in unseen_classes (--unseen A,B), or describe "
+            "classes without samples. A model can be fitted without unseen classes."
+        )
 
 
-def _candidates(dataset: ZeroShotDataset) -> list[str]:
-    """Return what the data is good for, if its unseen classes have no samples: they are candidates."""
+def _candidates(dataset: ZeroShotDataset) -> Iterator[str]:
+    """Yield what the data is good for, if its unseen classes have no samples: they are candidates."""
     n = int(dataset.unseen.sum())
-    if dataset.y is None or not n or dataset.unseen[dataset.y].any():
-        return []
-    what = "The unseen class has no samples" if n == 1 else f"The {n} unseen classes have no samples"
-    return [
-        f"{what}: the data is complete for fit and predict. Only bench needs samples to test with: name "
-        "classes to hold out with --unseen."
-    ]
+    if n and dataset.y is not None and not dataset.unseen[dataset.y].any():
+        what = "The unseen class has no samples" if n == 1 else f"The {n} unseen classes have no samples"
+        yield (
+            f"{what}: the data is complete for fit and predict. Only bench needs samples to test with: name "
+            "classes to hold out with --unseen."
+        )
 
 
 # ---- text ----------------------------------------------------------------------------------------------
@@ -186,27 +183,23 @@ def format_description(facts: Mapping[str, Any]) -> str:
 
 
 def _sizes(facts: Mapping[str, Any]) -> str:
-    per_class, variance = facts["samples_per_class"], facts["variance"]
+    values = "values min {min:.4g}, mean {mean:.4g}, max {max:.4g}"
+    variance = "intra-class {intra:.4g}, inter-class {inter:.4g}, class means {means:.4g}"
+    features = f"{facts['features']} ({facts['feature_type']}), {values}"
     lines = {
         "data set": facts["dataset"],
         "samples": facts["samples"],
         "classes": "{classes}: {seen_classes} seen, {unseen_classes} unseen".format_map(facts),
-        "samples per class": "unknown"
-        if per_class is None
-        else "min {min}, median {median:.4g}, max {max}".format_map(per_class),
-        "features": _dimension(facts["features"], facts["feature_range"], f" ({facts['feature_type']})"),
-        "attributes": _dimension(facts["attributes"], facts["attribute_range"]),
-        "variance": "unknown"
-        if variance is None
-        else "intra-class {intra:.4g}, inter-class {inter:.4g}, class means {means:.4g}".format_map(variance),
+        "samples per class": _fill("min {min}, median {median:.4g}, max {max}", facts["samples_per_class"]),
+        "features": _fill(features, facts["feature_range"], "missing"),
+        "attributes": _fill(f"{facts['attributes']}, {values}", facts["attribute_range"], "missing"),
+        "variance": _fill(variance, facts["variance"]),
     }
     return "\n".join(f"{name:<18} {text}" for name, text in lines.items())
 
 
-def _dimension(size: int | None, values: Mapping[str, float] | None, kind: str = "") -> str:
-    if not size or values is None:
-        return "missing"
-    return f"{size}{kind}, values " + "min {min:.4g}, mean {mean:.4g}, max {max:.4g}".format_map(values)
+def _fill(text: str, values: Mapping[str, float] | None, otherwise: str = "unknown") -> str:
+    return otherwise if values is None else text.format_map(values)
 
 
 def _split_table(facts: Mapping[str, Any]) -> str:
@@ -214,7 +207,7 @@ def _split_table(facts: Mapping[str, Any]) -> str:
     if not facts["splits"]:
         return ""
     sizes = ", ".join(f"{name} {size}" for name, size in facts["split"].items())
-    rows: list[Sequence[str]] = [["", *PARTS]]
+    rows = [["", *PARTS]]
     for fold in facts["splits"]:
         rows.append([fold["name"], *(f"{fold[part]} / {fold['classes'][part]}" for part in PARTS)])
     widths = [max(map(len, column)) for column in zip(*rows)]

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path
 
 import numpy as np
 
 from unseen._core.blocks import IndexArray
 from unseen._core.labels import class_mask, label_positions
-from unseen._core.npz import read_npz
+from unseen._core.npz import npz_names, read_npz
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset
 
 # The sixteen segments of the display and where they are, in the order of the descriptions.
-SEGMENTS = {
-    "a1": "top left",
-    "a2": "top right",
-    "b": "upper right",
-    "c": "lower right",
-    "d1": "bottom left",
-    "d2": "bottom right",
-    "e": "lower left",
-    "f": "upper left",
-    "g1": "middle left",
-    "g2": "middle right",
-    "h": "upper left diagonal",
-    "i": "upper middle",
-    "j": "upper right diagonal",
-    "k": "lower left diagonal",
-    "l": "lower middle",
-    "m": "lower right diagonal",
-}
-ARRAYS = ("X", "y", "class_names", "prototypes", "unseen_classes", "test_seen")
-TYPEFACES = ("groups", "faces", "face_names")
+SEGMENTS = {"a1": "top left", "a2": "top right", "b": "upper right", "c": "lower right"}
+SEGMENTS |= {"d1": "bottom left", "d2": "bottom right", "e": "lower left", "f": "upper left"}
+SEGMENTS |= {"g1": "middle left", "g2": "middle right"}
+SEGMENTS |= {"h": "upper left diagonal", "i": "upper middle", "j": "upper right diagonal"}
+SEGMENTS |= {"k": "lower left diagonal", "l": "lower middle", "m": "lower right diagonal"}
+FILE = Path(__file__).parent / "data" / "letters.npz"
 # A fold holds out five of twenty seen letters, about the share of six unseen letters of 26.
 N_FOLDS = 4
 
@@ -57,9 +43,7 @@ def load_letters() -> ZeroShotDataset:
     >>> letters.X.shape, letters.attribute_names[0], str(letters.sample_names[0])
     ((3276, 256), 'top left', 'A Abyssinica SIL')
     """
-    file = resources.files("unseen.datasets") / "data" / "letters.npz"
-    with resources.as_file(file) as path:
-        content = read_npz(path, (*ARRAYS, *TYPEFACES))
+    content = read_npz(FILE, npz_names(FILE))
     class_names = tuple(map(str, content["class_names"]))
     y = content["y"].astype(np.intp)
     unseen = class_mask(label_positions(content["unseen_classes"], class_names), len(class_names))

@@ -11,10 +11,10 @@ flags, dimensions, name, and then the values, or one MATRIX for each cell.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from unseen._core.npz import LONGEST, MOST_COMPRESSION, check_fits
 
 HEADER = 128
-CHUNK = 2**16
+CHUNK = 2**14  # bytes that are inflated at a time, to at most 1032 times as many
 HEAD = 2**12  # bytes in which a variable says its name, of at most 63 letters
 MATRIX, COMPRESSED = 14, 15
 # how values are stored: type of an element -> NumPy type; text also in UTF-8 and UTF-16
@@ -46,10 +46,11 @@ def read_mat5(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             kind, length = _tag(file.read(8), order)
             if kind not in (MATRIX, COMPRESSED) or length > size - file.tell():
                 raise ValueError(f"it holds {length} bytes of type {kind} at byte {start}")
-            name = _Variable.open(_read(file, kind, length, order, HEAD), order).name
+            read = _read if kind == MATRIX else _inflate
+            name = _Variable(read(file, length, order, HEAD), order).name
             if name in names:
                 file.seek(start + 8)
-                found[name] = _Variable.open(_read(file, kind, length, order), order).values()
+                found[name] = _Variable(read(file, length, order), order).values()
             file.seek(start + 8 + length)
     return found
 
@@ -62,54 +63,58 @@ def _tag(content: bytes | bytearray | memoryview, order: str) -> tuple[int, int]
     return kind, length
 
 
-def _read(file: BufferedReader, kind: int, length: int, order: str, most: int | None = None) -> bytearray:
+def _read(file: BufferedReader, length: int, order: str, most: int | None = None) -> bytearray:
     """Return the content of the variable that starts here, or only its start."""
-    if kind == MATRIX:
-        length = min(length, most or length)
-        check_fits(length, "A variable in it")
-        content = bytearray(length)
-        file.readinto(content)
-        return content
-    content, size = bytearray(), -1  # of the variable
-    for block in _inflate(file, length):
-        content += block
-        if size < 0 and len(content) >= 8:
-            kind, size = _tag(content, order)
-            if kind != MATRIX or size > MOST_COMPRESSION * length:
-                raise ValueError(f"it announces {size} bytes of type {kind}, but only {length} are left")
-            check_fits(min(size, most or size), "A variable in it")
-            del content[:8]
-        if 0 <= size < len(content):
-            raise ValueError("a deflated part of it has another size than announced")
-        if most is not None and len(content) >= most:
-            return content
-    if len(content) != size:
+    length = min(length, most or length)
+    check_fits(length, "A variable in it")
+    content = bytearray(length)
+    file.readinto(content)
+    return content
+
+
+def _inflate(file: BufferedReader, length: int, order: str, most: int | None = None) -> bytearray:
+    """Do the same for a deflated variable, whose checksum is verified at its end."""
+    stream, end = zlib.decompressobj(), file.tell() + length
+    content = bytearray(stream.decompress(file.read(min(CHUNK, length))))
+    kind, size = _tag(content, order)
+    if kind != MATRIX or size > MOST_COMPRESSION * length:
+        raise ValueError(f"it announces {size} bytes of type {kind}, but only {length} are left")
+    check_fits(min(size, most or size), "A variable in it")
+    del content[:8]
+    while not stream.eof and len(content) < (most or size + 1):
+        deflated = file.read(min(CHUNK, end - file.tell()))
+        if not deflated:
+            raise ValueError("a deflated part of it ends too early")
+        content += stream.decompress(deflated)
+    if len(content) > size:
+        raise ValueError("a deflated part of it has another size than announced")
+    if stream.eof and len(content) < size:
         raise ValueError("a deflated part of it ends too early")
     return content
 
 
-def _inflate(file: BufferedReader, length: int) -> Iterator[bytes]:
-    """Yield a deflated part of a file in blocks; its checksum is verified at the end."""
-    stream = zlib.decompressobj()
-    while not stream.eof:
-        deflated = stream.unconsumed_tail
-        if not deflated:
-            deflated = file.read(min(CHUNK, length))
-            length -= len(deflated)
-        block = stream.decompress(deflated, CHUNK)
-        if not block and not deflated:
-            raise ValueError("a deflated part of it ends too early")
-        yield block
+class _Variable:
+    """A variable whose head is read: flags, dimensions and name; ``left`` holds its other elements."""
 
-
-class _Elements:
-    """A sequence of elements, read in order."""
+    name: str = ""
+    shape: tuple[int, ...] = ()
 
     def __init__(self, content: bytearray | memoryview, order: str) -> None:
         self.left, self.order = memoryview(content), order
+        flags = self._next()[1]
+        if len(flags) != 8:
+            raise ValueError("a variable has no flags")
+        word = int(np.frombuffer(flags, f"{order}u4")[0])
+        self.kind = word & (0xFF | COMPLEX)
+        if word & 0xFF not in range(1, 16):
+            return  # a MATLAB object, which has another layout
+        self.shape = tuple(np.frombuffer(self._next()[1], f"{order}i4").tolist())
+        self.name = str(self._next()[1], "latin-1")
+        if len(self.shape) < 2 or min(self.shape) < 0:
+            raise ValueError(f"{self.name} announces shape {self.shape}")
 
-    def next(self) -> tuple[int, memoryview]:
-        """Return (type, content); short content is in the tag itself, longer content follows."""
+    def _next(self) -> tuple[int, memoryview]:
+        """Return (type, content) of the next element; short content is in the tag itself."""
         tag = self._take(8)
         kind, length = _tag(tag, self.order)
         if short := kind >> 16:  # two bytes of size, two of type, four of content
@@ -126,49 +131,16 @@ class _Elements:
         taken, self.left = self.left[:n], self.left[n:]
         return taken
 
-    def numbers(self, what: str) -> NDArray[Any]:
-        """Return the numbers of the next element; text in UTF-8 as the codes of its letters."""
-        kind, content = self.next()
-        if kind == UTF8:
-            return np.array([ord(letter) for letter in str(content, "utf-8")], dtype=np.uint32)
-        if kind not in STORED:
-            raise ValueError(f"{what} holds values of type {kind}")
-        return np.frombuffer(content, f"{self.order}{STORED[kind]}")
-
-
-class _Variable(NamedTuple):
-    """A variable whose head is read: flags, dimensions and name."""
-
-    elements: _Elements
-    name: str
-    shape: tuple[int, ...]
-    kind: int
-
-    @classmethod
-    def open(cls, content: bytearray | memoryview, order: str) -> _Variable:
-        elements = _Elements(content, order)
-        flags = elements.next()[1]
-        if len(flags) != 8:
-            raise ValueError("a variable has no flags")
-        word = int(np.frombuffer(flags, f"{order}u4")[0])
-        if word & 0xFF not in range(1, 16):
-            return cls(elements, "", (), 0)  # a MATLAB object, which has another layout
-        shape = tuple(np.frombuffer(elements.next()[1], f"{order}i4").tolist())
-        name = str(elements.next()[1], "latin-1")
-        if len(shape) < 2 or min(shape) < 0:
-            raise ValueError(f"{name} announces shape {shape}")
-        return cls(elements, name, shape, word & (0xFF | COMPLEX))
-
     def values(self) -> NDArray[Any]:
         """Return numbers as an array, text as an array with one str per row, cells as their texts."""
         count = int(np.prod(self.shape, dtype=object))
         if self.kind == CELL:
-            if count > len(self.elements.left) // 8:
-                raise ValueError(f"{self.name} announces {count} cells in {len(self.elements.left)} bytes")
+            if count > len(self.left) // 8:
+                raise ValueError(f"{self.name} announces {count} cells in {len(self.left)} bytes")
             return np.array([self._cell() for _ in range(count)], dtype=str)
         if self.kind != CHAR and self.kind not in NUMBERS:
             raise ValueError(f"{self.name} is of class {self.kind}, expected numbers, text or cells")
-        values = self.elements.numbers(self.name)
+        values = self._numbers()
         if self.kind == CHAR and not count:
             return np.array([""])
         if len(values) != count:
@@ -178,11 +150,20 @@ class _Variable(NamedTuple):
             return values
         return np.array([decode(row) for row in values.reshape(self.shape[0], -1)])
 
+    def _numbers(self) -> NDArray[Any]:
+        """Return the numbers of the next element; text in UTF-8 as the codes of its letters."""
+        kind, content = self._next()
+        if kind == UTF8:
+            return np.array([ord(letter) for letter in str(content, "utf-8")], dtype=np.uint32)
+        if kind not in STORED:
+            raise ValueError(f"{self.name} holds values of type {kind}")
+        return np.frombuffer(content, f"{self.order}{STORED[kind]}")
+
     def _cell(self) -> str:
-        kind, content = self.elements.next()
+        kind, content = self._next()
         if kind != MATRIX:
             raise ValueError(f"a cell is of type {kind}")
-        values = _Variable.open(content, self.elements.order).values() if content else np.empty(0)
+        values = _Variable(content, self.order).values() if content else np.empty(0)
         return str(values.ravel()[0]) if values.size else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from unseen._core.npz import map_npy, npz_names, read_npz
 from unseen._core.prototypes import Descriptions, Prototypes, as_prototypes, number_rows, prototype_parts
 from unseen._core.rows import Rows
 from unseen._core.tables import read_csv
-from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features, check_class_names
-from unseen.datasets.features import ENCODER_KEY, STAMPS_KEY, EncoderCard, read_encoder_card
+from unseen.datasets.dataset import ZeroShotDataset, as_features, check_class_names
+from unseen.datasets.features import ENCODER_KEY, STAMPS_KEY, read_encoder_card
 from unseen.datasets.prototypes import read_prototypes
 from unseen.errors import UnseenError, did_you_mean
 
@@ -29,7 +29,7 @@ OPTIONAL = ("class_names", "attribute_names", "files", "unseen_classes", "test_s
 FOLDER_FILES = ("features.npy", "labels.csv", "prototypes.csv", "splits.csv")
 # a word in splits.csv -> the field of the data set
 SPLIT_WORDS = {"train": "trainval", "test_seen": "test_seen", "test_unseen": "test_unseen"}
-Content = Mapping[str, NDArray[Any]]
+Content = Mapping[str, NDArray[Any]]  # arrays by the names that an .npz gives them, and trainval
 
 
 def is_npz(path: Path) -> bool:
@@ -40,21 +40,6 @@ def is_npz(path: Path) -> bool:
 def is_folder(path: Path) -> bool:
     """Return whether the path is a folder with one of our files."""
     return any((path / name).exists() for name in FOLDER_FILES)
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """What files hold of a data set, and what messages call it."""
-
-    name: str
-    content: Content  # arrays by the names that an .npz gives them, and trainval
-    files: tuple[Path, ...] = ()
-    encoder: EncoderCard | None = None
-    notes: tuple[str, ...] = ()
-    missing: tuple[str, ...] | None = None  # None: what the content lacks
-    labels: str = "y"  # where the labels come from
-    feature_names: tuple[str, ...] | None = None
-    class_folds: ClassFolds | None = None
 
 
 # ---- reading files ---------------------------------------------------------------------------------
@@ -71,13 +56,13 @@ def load_npz(
             f"{', '.join(held) or 'nothing'}."
         )
     known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY, STAMPS_KEY)
-    unused = tuple(
+    unused = [
         f"the file also holds {name!r}, which is not used.{did_you_mean(name, set(known) - set(held))}"
         for name in held
         if name not in known
-    )
-    pieces = Pieces(path.stem, content, (path,), read_encoder_card(path), unused)
-    return assemble(pieces, prototypes, unseen_classes)
+    ]
+    card = read_encoder_card(path)
+    return assemble(path.stem, content, prototypes, unseen_classes, files=[path], notes=unused, encoder=card)
 
 
 def load_folder(
@@ -104,9 +89,9 @@ def load_folder(
         content |= _read_parts(splits, len(content.get("y", ())))
     if prototypes is None and (path / "prototypes.csv").exists():
         prototypes = path / "prototypes.csv"
-    files = tuple(file for file in (*features, labels, splits) if file.exists())
-    pieces = Pieces(path.resolve().name, content, files, read_encoder_card(path), labels=str(labels))
-    return assemble(pieces, prototypes, unseen_classes)
+    files = [file for file in (*features, labels, splits) if file.exists()]
+    name, card = path.resolve().name, read_encoder_card(path)
+    return assemble(name, content, prototypes, unseen_classes, labels=str(labels), files=files, encoder=card)
 
 
 def find_shards(pattern: str, folder: Path) -> list[Path]:
@@ -152,33 +137,42 @@ def _read_parts(path: Path, n_samples: int) -> dict[str, IndexArray]:
 
 
 def assemble(
-    pieces: Pieces, prototypes: Descriptions | None = None, unseen_classes: Sequence[str] | None = None
+    name: str,
+    content: Content,
+    prototypes: Descriptions | None = None,
+    unseen_classes: Sequence[str] | None = None,
+    *,
+    labels: str = "y",
+    missing: Sequence[str] | None = None,
+    files: Sequence[Path] = (),
+    notes: Sequence[str] = (),
+    **fields: Any,
 ) -> ZeroShotDataset:
-    """Return the data set made of the pieces, with a list of those that are missing."""
-    content = pieces.content
+    """Return the data set made of arrays and descriptions.
+
+    Messages say that the labels come from ``labels``. By default what the content lacks is ``missing``. The
+    other fields of the data set are passed on.
+    """
     described = _describe_classes(content, prototypes)
-    y = _class_rows(content["y"], content, described, pieces.labels) if "y" in content else None
-    parts = {part: _sample_positions(content, part) for part in SPLIT_WORDS.values()}
+    y = _class_rows(content["y"], content, described, labels) if "y" in content else None
+    parts: dict[str, Any] = {part: _sample_positions(content, part) for part in SPLIT_WORDS.values()}
     chosen = content.get("unseen_classes") if unseen_classes is None else np.array(unseen_classes)
     unseen = None if chosen is None else _class_rows(chosen, content, described, "unseen_classes")
-    missing = _missing(content, described, pieces.notes) if pieces.missing is None else pieces.missing
     return ZeroShotDataset(
-        name=pieces.name,
+        name=name,
         X=as_features(content["X"]) if "X" in content else None,
         y=y,
         prototypes=described.values,
         class_names=tuple(map(str, described.index)),
         unseen=_unseen_mask(len(described.index), unseen, y, parts["test_unseen"]),
         attribute_names=described.columns or None,
-        feature_names=pieces.feature_names,
         **parts,
-        class_folds=pieces.class_folds,
         groups=np.unique(content["groups"].ravel(), return_inverse=True)[1] if "groups" in content else None,
         sample_names=content["files"].astype(str) if "files" in content else None,
-        files=(*pieces.files, *described.files),
-        missing=tuple(missing),
-        notes=pieces.notes,
-        encoder=pieces.encoder,
+        files=(*files, *described.files),
+        missing=tuple(_missing(content, described, notes) if missing is None else missing),
+        notes=tuple(notes),
+        **fields,
     )
 
 

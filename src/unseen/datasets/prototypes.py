@@ -14,7 +14,7 @@ from unseen._core.csv_files import iterate_csv
 from unseen._core.npz import read_npz
 from unseen._core.prototypes import Encoder, Prototypes, align, combine
 from unseen._core.tables import INDEX_NAMES, Table, counts_up, is_number, read_table
-from unseen.datasets.dataset import find_overflow
+from unseen.datasets.dataset import find_unusable
 from unseen.errors import UnseenError
 
 __all__ = ["Prototypes", "align", "combine", "read_prototypes", "read_sources"]
@@ -97,17 +97,12 @@ def finite_numbers(table: Table, names: Sequence[str], advice: str) -> FloatArra
             "it with the names of the columns."
         )
     X = table.numbers(names, advice)
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        what = "empty" if np.isnan(X[row, column]) else X[row, column]
-        problem = f"{what}, expected a finite number"
-    elif (place := find_overflow(X)) is not None:
-        row, column = place
-        problem = f"{X[place]:.3g}, too large to compute with"
-    else:
-        return X
-    name = names[column]
-    raise UnseenError(f"{table.place(row, name)} is {problem}. {advice.format(name)}")
+    if found := find_unusable(X):
+        row, column, problem = found
+        what = "empty" if np.isnan(X[row, column]) else f"{X[row, column]:.3g}"
+        where, told = table.place(row, names[column]), advice.format(names[column])
+        raise UnseenError(f"{where} is {what}, {problem}. {told}")
+    return X
 
 
 def _read_npz_prototypes(path: Path) -> Prototypes:

@@ -29,7 +29,6 @@ class SyntheticTruth:
 
     description: FloatArray  # (latent, attributes)
     mapping: FloatArray  # (latent, features)
-    noise: float
 
     def regression(self) -> FloatArray:
         """Return B of the true ``E[s | x] = x B``, (features, attributes)."""
@@ -45,7 +44,7 @@ class SyntheticTruth:
     def _latent_covariance(self) -> FloatArray:
         scale = 1 + UNDESCRIBED**2 + INDIVIDUAL**2
         M = self.mapping.astype(np.float64)
-        return np.asarray(scale * (M @ M.T) + self.noise**2 * np.eye(len(M)))  # (latent, latent)
+        return np.asarray(scale * (M @ M.T) + NOISE**2 * np.eye(len(M)))  # (latent, latent)
 
 
 def load_synthetic(
@@ -67,20 +66,22 @@ def load_synthetic(
     _check_size("n_attributes", n_attributes, 1)
     _check_size("n_samples", n_samples, 5 * n_classes)
     rng = np.random.default_rng(random_state)
-    truth = _draw_truth(rng, n_features, n_attributes)
-    Z = rng.standard_normal((n_classes, len(truth.mapping)))  # (classes, latent)
+    latent = max(2, n_attributes // 2)  # correlates the attributes, as real ones are
+    description = rng.standard_normal((latent, n_attributes)) / np.sqrt(latent)
+    mapping = rng.standard_normal((latent, n_features), dtype=np.float32) / np.float32(np.sqrt(latent))
+    Z = rng.standard_normal((n_classes, latent))  # (classes, latent)
     y = rng.permutation(np.arange(n_samples) % n_classes)
     n_unseen = max(2, round(UNSEEN_SHARE * n_classes))
     unseen = class_mask(rng.permutation(n_classes)[:n_unseen], n_classes)
     return ZeroShotDataset(
         name="synthetic",
-        X=_draw_samples(rng, Z, y, truth),
+        X=_draw_samples(rng, Z, y, mapping),
         y=y,
-        prototypes=Z @ truth.description,
+        prototypes=Z @ description,
         class_names=tuple(f"class {index}" for index in range(n_classes)),
         unseen=unseen,
         test_unseen=np.flatnonzero(unseen[y]),
-        truth=truth,
+        truth=SyntheticTruth(description, mapping),
     )
 
 
@@ -89,24 +90,15 @@ def _check_size(name: str, value: int, smallest: int) -> None:
         raise UnseenError(f"Got {name}={value!r}, but expected an integer of at least {smallest}.")
 
 
-def _draw_truth(rng: np.random.Generator, n_features: int, n_attributes: int) -> SyntheticTruth:
-    latent = max(2, n_attributes // 2)  # correlates the attributes, as real ones are
-    description = rng.standard_normal((latent, n_attributes)) / np.sqrt(latent)
-    mapping = rng.standard_normal((latent, n_features), dtype=np.float32) / np.float32(np.sqrt(latent))
-    return SyntheticTruth(description, mapping, NOISE)
-
-
-def _draw_samples(
-    rng: np.random.Generator, Z: FloatArray, y: IndexArray, truth: SyntheticTruth
-) -> FloatArray:
+def _draw_samples(rng: np.random.Generator, Z: FloatArray, y: IndexArray, mapping: FloatArray) -> FloatArray:
     """Return x = (z + undescribed + individual) M + noise, a block of rows at a time, in float32."""
     centers = (Z + UNDESCRIBED * rng.standard_normal(Z.shape)).astype(np.float32)
-    X = np.empty((len(y), truth.mapping.shape[1]), dtype=np.float32)
+    X = np.empty((len(y), mapping.shape[1]), dtype=np.float32)
     for block in row_blocks(len(y)):
         rows = X[block]
         rng.standard_normal(out=rows, dtype=np.float32)
-        rows *= np.float32(truth.noise)
+        rows *= np.float32(NOISE)
         latent = centers[y[block]]
         latent += np.float32(INDIVIDUAL) * rng.standard_normal(latent.shape, dtype=np.float32)
-        rows += latent @ truth.mapping
+        rows += latent @ mapping
     return X

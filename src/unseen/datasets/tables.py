@@ -15,7 +15,7 @@ from unseen._core.labels import shortened
 from unseen._core.prototypes import Descriptions
 from unseen._core.tables import INDEX_NAMES, Table, read_table
 from unseen.datasets.dataset import ZeroShotDataset
-from unseen.datasets.own import Pieces, assemble
+from unseen.datasets.own import assemble
 from unseen.datasets.prototypes import finite_numbers
 from unseen.errors import UnseenError, did_you_mean
 
@@ -44,15 +44,16 @@ def load_table(
 ) -> ZeroShotDataset:
     """Return the data set in a CSV or Parquet table; its classes are described by ``prototypes``."""
     samples = read_samples(path, label=label, ignore=ignore, require_labels=True)
-    pieces = Pieces(
-        name=path.stem,
-        content={"X": samples.X, "y": np.asarray(samples.y)},
-        files=(path,),
-        notes=samples.notes,
+    data = assemble(
+        path.stem,
+        {"X": samples.X, "y": np.asarray(samples.y)},
+        prototypes,
+        unseen_classes,
         labels=f"{path}, column {samples.label!r},",
+        files=[path],
+        notes=samples.notes,
         feature_names=samples.feature_names,
     )
-    data = assemble(pieces, prototypes, unseen_classes)
     for name, column in zip(samples.feature_names, samples.X.T):
         if prototypes is not None and len(column) > 1 and np.all(np.diff(column) == 1):
             warnings.warn(

@@ -17,7 +17,7 @@ from unseen._core.labels import label_positions
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features
 from unseen.datasets.download import download_command
 from unseen.datasets.matlab import read_mat
-from unseen.datasets.own import Pieces, assemble
+from unseen.datasets.own import assemble
 from unseen.errors import UnseenError
 
 SPLIT_FILE = "att_splits.mat"
@@ -46,15 +46,9 @@ def load_xlsa17(
         missing.append(_download_hint(path, feature_file))
         listed = _read_list(folder / "testclasses.txt") if names else []
         content["unseen_classes"] = np.array(listed, dtype=str)
-    pieces = Pieces(
-        path.resolve().name,
-        content,
-        tuple(files),
-        missing=tuple(missing),
-        labels=str(feature_file),
-        class_folds=_listed_folds(folder, names) if names else None,
-    )
-    return assemble(pieces)
+    name, labels = path.resolve().name, str(feature_file)
+    folds = _listed_folds(folder, names) if names else None
+    return assemble(name, content, labels=labels, missing=missing, files=files, class_folds=folds)
 
 
 def _read_splits(path: Path) -> dict[str, NDArray[Any]]:
