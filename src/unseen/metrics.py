@@ -68,9 +68,7 @@ def accuracy(y: ArrayLike, predicted: ArrayLike, weights: str = "per-class") -> 
     """
     true, guess = np.asarray(y), np.asarray(predicted)
     if true.ndim != 1 or true.shape != guess.shape:
-        raise UnseenError(
-            f"y has shape {true.shape} and predicted {guess.shape}, expected one label per sample in both."
-        )
+        raise UnseenError(f"y has shape {true.shape}, predicted {guess.shape}, expected a label per sample.")
     if len(true) == 0:
         raise UnseenError("accuracy got no sample. Pass at least one.")
     index = np.unique(true, return_inverse=True)[1]
@@ -241,10 +239,7 @@ def gzsl_accuracies(
     is_seen = np.isin(true, np.asarray(seen))
     for kind, present in (("seen", is_seen.any()), ("unseen", not is_seen.all())):
         if not present:
-            raise UnseenError(
-                f"No sample belongs to {kind} classes, so there is no harmonic mean. "
-                "Pass samples of seen and of unseen classes."
-            )
+            raise UnseenError(f"No sample belongs to {kind} classes. Pass samples of seen and unseen ones.")
     U, S = (accuracy(true[part], guess[part], weights) for part in (~is_seen, is_seen))
     return Accuracies(U, S, harmonic_mean(U, S))
 

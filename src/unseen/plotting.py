@@ -12,16 +12,8 @@ from unseen._core.colors import HARMONIC, PART_COLORS, SEEN, UNSEEN
 from unseen._core.display import Display, data_frame
 from unseen.benchmark.figures import SPLIT_PART_TITLES, only_numbers, order_classes, parameter_curves
 from unseen.benchmark.results import Description, RunResult, SplitPart
-from unseen.calibration.display import SeenUnseenDisplay
+from unseen.calibration.display import SeenUnseenDisplay as SeenUnseenDisplay
 from unseen.errors import UnseenError
-
-__all__ = [
-    "AttributeErrorDisplay",
-    "BiasVarianceDisplay",
-    "LambdaDisplay",
-    "SeenUnseenDisplay",
-    "SplitsDisplay",
-]
 
 
 class _AlphaDisplay(Display):

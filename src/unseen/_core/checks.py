@@ -151,16 +151,12 @@ def model_checks(
         found.append(Check.of("U009", message, "Protect them with --min-seen PERCENT.", lost))
     if unseen is not None and chance is not None and unseen[1] <= chance:
         value, low, high = unseen
-        message = (
-            f"Unseen classes are expected at {value:.1f} % ({low:.1f} to {high:.1f}), "
-            f"which cannot be distinguished from guessing ({chance:.1f} %)."
-        )
+        expected = f"Unseen classes are expected at {value:.1f} % ({low:.1f} to {high:.1f})"
+        message = f"{expected}, which cannot be distinguished from guessing ({chance:.1f} %)."
         advice = "Use more seen classes, or features and descriptions that have more in common (see U004)."
         found.append(Check.of("U010", message, advice))
     if H is not None and cosine_H is not None and cosine_H >= H:
-        message = (
-            f"H on held-out classes is {H:.1f}, and {cosine_H:.1f} for the cosine of samples and prototypes."
-        )
+        message = f"H on held-out classes is {H:.1f}, and {cosine_H:.1f} for the cosine with the prototypes."
         advice = "Use --method cosine, which compares samples with prototypes directly."
         found.append(Check.of("U011", message, advice))
     return found

@@ -60,9 +60,8 @@ def _checked_rows(path: Path, file: TextIO, separator: str) -> Iterator[tuple[in
             continue
         if len(row) != len(header):
             hint = f" Put values that contain {separator!r} in double quotes." if row[len(header) :] else ""
-            raise UnseenError(
-                f"{path}, line {line} has {len(row)} columns, expected {len(header)} as in the header.{hint}"
-            )
+            got = f"{path}, line {line} has {len(row)} columns"
+            raise UnseenError(f"{got}, expected {len(header)} as in the header.{hint}")
         n_rows += 1
         yield line, [_with_point(cell) for cell in row] if separator == ";" else row
     if not n_rows:

@@ -18,8 +18,7 @@ class Display:
         if ax is None:
             plt = import_extra("matplotlib.pyplot", "report", "Drawing a figure")
             _, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
-        self.ax_ = ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = ax, ax.figure
         self._draw()
         return self
 

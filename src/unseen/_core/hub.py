@@ -28,9 +28,7 @@ def parse_reference(reference: str) -> tuple[str, str | None]:
     """
     found = _REFERENCE.fullmatch(reference)
     if found is None:
-        raise UnseenError(
-            f"{reference!r} is not a model of the hub, expected {HUB_PREFIX}owner/name[@revision]."
-        )
+        raise UnseenError(f"{reference!r} is not a model of the hub, expected hf:owner/name[@revision].")
     return found["repo"], found["revision"]
 
 
@@ -60,14 +58,10 @@ def fetch_files(reference: str, choose: Choose, *, cached: Sequence[str]) -> tup
                 raise  # the disk is full
             why = f"{hub.constants.ENDPOINT} cannot be reached"
     try:  # an earlier download; an incomplete one is an error
-        folder = hub.snapshot_download(
-            repo, revision=revision, allow_patterns=[*cached], local_files_only=True
-        )
+        folder = hub.snapshot_download(repo, revision=revision, allow_patterns=cached, local_files_only=True)
     except hub.errors.LocalEntryNotFoundError as error:
-        raise UnseenError(
-            f"{reference} is not in the cache and {why}. Run it once with network access, or download the "
-            "repository elsewhere and give its path."
-        ) from error
+        advice = "Run it once with network access, or download the repository elsewhere and give its path."
+        raise UnseenError(f"{reference} is not in the cache and {why}. {advice}") from error
     files = [file.relative_to(folder).as_posix() for file in Path(folder).rglob("*") if file.is_file()]
     return Path(folder), choose(files)
 
@@ -94,10 +88,8 @@ def _verify(path: Path, listed: RepoSibling, reference: str) -> None:
     if expected is not None and digest.hexdigest() != expected:
         path.resolve().unlink()
         path.unlink(missing_ok=True)
-        raise UnseenError(
-            f"{listed.rfilename} of {reference} does not have the checksum that the hub announces; the "
-            "download was removed. Run the same command again."
-        )
+        problem = f"{listed.rfilename} of {reference} does not have the checksum that the hub announces"
+        raise UnseenError(f"{problem}; the download was removed. Run the same command again.")
 
 
 # ---- what can go wrong -----------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def label_positions(
     except (TypeError, IndexError):  # strings against integers, or no class at all
         unknown = np.ones(len(labels), dtype=bool)
     if unknown.any():
-        raise UnseenError(_unknown_labels(labels, distinct_labels(labels[unknown]), classes, what, lacks))
+        raise UnseenError(_not_found(labels, distinct_labels(labels[unknown]), classes, what, lacks))
     return np.asarray(position)
 
 
@@ -77,9 +77,7 @@ def is_missing(label: Any) -> bool:
     return label is None or type(label).__name__ == "NAType" or bool(label != label) or label == ""
 
 
-def _unknown_labels(
-    labels: LabelArray, unknown: LabelArray, classes: LabelArray, what: str, lacks: str
-) -> str:
+def _not_found(labels: LabelArray, unknown: LabelArray, classes: LabelArray, what: str, lacks: str) -> str:
     """Return the message about labels that are not among the classes."""
     n, names, strange = len(classes), list(map(str, classes.tolist())), list(map(str, unknown.tolist()))
     first = strange[0]
@@ -90,10 +88,8 @@ def _unknown_labels(
     is_row = re.match("has no (prototype|description)", lacks)
     is_number = classes.dtype.kind in "iu" or first.lstrip("-").isdigit()
     if is_row and is_number and names == list(map(str, range(n))):
-        return (
-            f"prototypes has {n} rows but {what} names class {first} (labels must be 0..{n - 1}). "
-            f"{advise_on_range(labels, n)}"
-        )
+        message = f"prototypes has {n} rows but {what} names class {first} (labels must be 0..{n - 1})."
+        return f"{message} {advise_on_range(labels, n)}"
     alike = look_alikes(strange, names)
     if len(strange) == 1:
         near = f" Did you mean {alike[first]!r}?" if alike else did_you_mean(first, names)

@@ -145,9 +145,8 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     except (UnseenError, MemoryError):
         raise
     except Exception as error:  # zip, deflate and header can be broken in many ways, each with its own error
-        raise UnseenError(
-            f"{path} is not a whole .npz file ({one_line(error)}). Write it again with numpy.savez."
-        ) from error
+        message = f"{path} is not a whole .npz file ({one_line(error)}). Write it again with numpy.savez."
+        raise UnseenError(message) from error
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

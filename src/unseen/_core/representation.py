@@ -25,25 +25,19 @@ def one_line_repr(estimator: BaseEstimator, n_characters: int = 120) -> str:
         return " ".join(BaseEstimator.__repr__(estimator, N_CHAR_MAX=n_characters).split())
 
 
-def documentation_address() -> str:
-    """Return the address of the documentation that the installed package names; "" if it names none."""
-    try:
-        urls = metadata("unseen").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return ""
-    named: dict[str, str] = dict(entry.split(", ", 1) for entry in urls)
-    return named.get("Documentation", "").rstrip("/")
-
-
 class Documented:
-    """An estimator whose HTML repr links its page in the documentation."""
+    """An estimator whose HTML repr links its page in the documentation, if the package names its address."""
 
     _doc_link_module = "unseen"
 
     @property
     def _doc_link_template(self) -> str:
-        address = documentation_address()
-        return f"{address}/api/{{page}}.html#{{name}}" if address else ""
+        try:
+            urls = metadata("unseen").get_all("Project-URL") or []
+        except PackageNotFoundError:
+            return ""
+        address = next((url.partition(", ")[2] for url in urls if url.startswith("Documentation, ")), "")
+        return f"{address.rstrip('/')}/api/{{page}}.html#{{name}}" if address else ""
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         kind = type(self)

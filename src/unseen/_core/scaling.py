@@ -11,6 +11,8 @@ import numpy as np
 
 from unseen._core.blocks import BoolArray, FloatArray
 
+Matrices = Sequence[FloatArray]
+
 
 def scale_rows(X: FloatArray, normalize: str | None, out: FloatArray | None = None) -> FloatArray:
     """Return X with rows of unit length (``"l2"``, or ``"sqrt"`` of signed square roots), else unchanged.
@@ -59,7 +61,7 @@ def row_lengths(X: FloatArray) -> tuple[FloatArray, BoolArray]:
 
 
 def scaled_products(
-    X: FloatArray, coefs: Sequence[FloatArray], normalize: str | None, out: Sequence[FloatArray] = ()
+    X: FloatArray, coefs: Matrices, normalize: str | None, out: Matrices = ()
 ) -> list[FloatArray]:
     """Return ``scale_rows(X, normalize) @ coef`` for each coef (features, columns), in ``out`` if given.
 
@@ -81,19 +83,15 @@ def scaled_products(
     return products
 
 
-def project(
-    coefs: Sequence[FloatArray], span: FloatArray | None
-) -> tuple[FloatArray | None, Sequence[FloatArray]]:
+def project(coefs: Matrices, span: FloatArray | None) -> tuple[FloatArray | None, Matrices]:
     """Return an orthonormal basis Q of the span and each ``coef Q``; None and coefs if these leave it."""
     if span is None:
         return None, coefs
     Q = np.linalg.qr(span.T.astype(np.float64))[0]  # (features, directions)
     projected = [coef @ Q for coef in coefs]
     # ||c||^2 = ||Q'c||^2 + squared distance from the span
-    inside = all(
-        (squared_lengths(short) >= (1 - 1e-13) * squared_lengths(coef)).all()
-        for coef, short in zip(coefs, projected)
-    )
+    lengths = [(squared_lengths(coef), squared_lengths(short)) for coef, short in zip(coefs, projected)]
+    inside = all((within >= (1 - 1e-13) * whole).all() for whole, within in lengths)
     return (Q, projected) if inside else (None, coefs)
 
 
@@ -127,7 +125,7 @@ class Standardization:
 
     Examples
     --------
-    >>> standard = Standardization.of_blocks([np.array([[1.0, 5.0], [3.0, 5.0]])])
+    >>> standard = Standardization.of_blocks([np.array([[1.0, 5.0], [3.0, 5.0]])], [None])
     >>> standard.apply(np.array([[3.0, 5.0]]))
     array([[1., 0.]])
     """
@@ -136,9 +134,7 @@ class Standardization:
     scale: FloatArray  # (features,)
 
     @classmethod
-    def of_blocks(
-        cls, blocks: Iterable[FloatArray], weights: Iterable[FloatArray | None] = repeat(None)
-    ) -> Self:
+    def of_blocks(cls, blocks: Iterable[FloatArray], weights: Iterable[FloatArray | None]) -> Self:
         """Measure samples that come in blocks, with the weights of each block."""
         from sklearn.preprocessing import StandardScaler
 

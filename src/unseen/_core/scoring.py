@@ -19,7 +19,6 @@ LARGEST = 1e30  # beyond this, sums of products may overflow float32
 SCORE_METHODS = ("similarity", "decision_function", "predict_proba")
 
 ClassGroup = slice | IndexArray  # columns of the scores
-ScoreRows = Callable[[Any], list[FloatArray]]  # samples to their scores for each group of classes
 
 
 def iter_scores(model: Any, X: Any, *groups: ClassGroup) -> Iterator[tuple[slice, list[FloatArray]]]:
@@ -49,7 +48,6 @@ def iter_scores(model: Any, X: Any, *groups: ClassGroup) -> Iterator[tuple[slice
     linear: LinearClassifier | None = getattr(model, "linear_classifier", lambda: None)()
     if linear is None:
         X = X if isinstance(X, list) else as_rows(X)  # a list may hold whatever the model takes
-        score = _score_by_method(model, groups)
         width = len(getattr(model, "classes_", (0,)))
     else:
         X = linear.check_samples(X)
@@ -57,7 +55,11 @@ def iter_scores(model: Any, X: Any, *groups: ClassGroup) -> Iterator[tuple[slice
         width = linear.width(groups)
     blocks = list(score_blocks(n_rows(X), width))
     for block, rows in zip(blocks, read_ahead(lambda block: read_rows(X, block), blocks)):
-        yield block, score(rows)
+        if linear is None:
+            scores = class_scores(model, rows)
+            yield block, [scores[:, columns] for columns in groups]
+        else:
+            yield block, score(rows)
 
 
 def all_scores(model: Any, X: Any) -> FloatArray:
@@ -88,18 +90,8 @@ def score_method(model: Any) -> Callable[[Any], ArrayLike]:
         if hasattr(model, name):
             method: Callable[[Any], ArrayLike] = getattr(model, name)
             return method
-    raise UnseenError(
-        f"{type(model).__name__} gives no scores, expected one of {', '.join(SCORE_METHODS)}, "
-        "or a function from X to scores."
-    )
-
-
-def _score_by_method(model: Any, groups: Sequence[ClassGroup]) -> ScoreRows:
-    def score(rows: Any) -> list[FloatArray]:
-        scores = class_scores(model, rows)
-        return [scores[:, columns] for columns in groups]
-
-    return score
+    expected = f"one of {', '.join(SCORE_METHODS)}, or a function from X to scores"
+    raise UnseenError(f"{type(model).__name__} gives no scores, expected {expected}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +112,7 @@ class LinearClassifier:
         """Return the number of scores of one sample for these groups of classes."""
         return sum(len(self.intercept[columns]) for columns in groups)
 
-    def score_function(self, groups: Sequence[ClassGroup], X: Any) -> ScoreRows:
+    def score_function(self, groups: Sequence[ClassGroup], X: Any) -> Callable[[Any], list[FloatArray]]:
         """Return the function from rows of X to their scores for each group; each call overwrites them."""
         width = self.width(groups)
         pays = width > MANY_CLASSES and self._projection_pays(len(X))

@@ -72,10 +72,8 @@ class Table:
         if len(empty):
             lines = empty if self.lines is None else self.lines[empty]
             more = f" (so are lines {shortened(list(map(str, lines[1:])), 8)})" if len(lines) > 1 else ""
-            raise UnseenError(
-                f"{self.place(empty[0], name)} is empty{more}: every sample needs a label. Fill it in, or "
-                "delete these lines."
-            )
+            cell = f"{self.place(empty[0], name)} is empty{more}"
+            raise UnseenError(f"{cell}: every sample needs a label. Fill it in, or delete these lines.")
         return labels
 
     def numbers(self, names: Sequence[str], advice: str = "") -> NDArray[np.floating]:
@@ -193,10 +191,10 @@ def counts_up(names: Sequence[str]) -> bool:
     return all(number.is_integer() for number in numbers) and bool(np.all(np.diff(numbers) > 0))
 
 
-def is_number(text: str) -> bool:
-    """Return whether a cell holds a number."""
+def is_number(cell: Any) -> bool:
+    """Return whether a cell holds a number, or the text of one."""
     try:
-        float(text)
-    except ValueError:
+        float(cell)
+    except (TypeError, ValueError):
         return False
     return True

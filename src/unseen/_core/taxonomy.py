@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
@@ -25,8 +25,7 @@ ROUNDING = 1e-9  # a sum of probabilities may be this much below 1
 Node = tuple[int, str]  # (column of a table, 0 for pairs; name)
 
 
-@dataclass(frozen=True, eq=False)
-class Level:
+class Level(NamedTuple):
     """The groups of one level, and the group of every class."""
 
     name: str
@@ -34,8 +33,7 @@ class Level:
     of_class: IndexArray  # (classes,), -1 for a class without a group here
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
+class Answers(NamedTuple):
     """The finest node of every sample that reaches a confidence."""
 
     label: NDArray[np.str_]  # (samples,), "unknown" for the root
@@ -136,10 +134,8 @@ def _read_rows(taxonomy: Any) -> tuple[str, Sequence[str], Iterable[Sequence[Any
     if hasattr(taxonomy, "columns"):
         return "taxonomy", *_rows_of_frame(taxonomy)
     if not isinstance(taxonomy, Mapping):
-        raise UnseenError(
-            f"Got taxonomy={type(taxonomy).__name__}, but expected the path of a CSV file, a DataFrame, or a "
-            "mapping from class to its groups."
-        )
+        expected = "the path of a CSV file, a DataFrame, or a mapping from class to its groups"
+        raise UnseenError(f"Got taxonomy={type(taxonomy).__name__}, but expected {expected}.")
     single = {label: value is None or isinstance(value, str | int) for label, value in taxonomy.items()}
     rows = [[label, *([value] if single[label] else value)] for label, value in taxonomy.items()]
     if all(single.values()):
@@ -149,18 +145,17 @@ def _read_rows(taxonomy: Any) -> tuple[str, Sequence[str], Iterable[Sequence[Any
 
 def _rows_of_frame(frame: Any) -> tuple[list[str], Iterable[Sequence[Any]]]:
     """Return the header of a DataFrame and its rows, with the classes first."""
-    header, columns = list(map(str, frame.columns)), [list(frame[name]) for name in frame.columns]
-    named = next((k for k, name in enumerate(header) if name.lower() in ("class", "child")), None)
+    columns = {str(name): list(frame[name]) for name in frame.columns}
+    named = next((name for name in columns if name.lower() in ("class", "child")), None)
     if named is not None:
-        header.insert(0, header.pop(named))
-        columns.insert(0, columns.pop(named))
+        columns = {named: columns.pop(named), **columns}
     else:
         classes = prototype_parts(frame).labels
         if classes is None:
-            raise UnseenError(f"taxonomy has the columns {', '.join(header)}, expected one called 'class'.")
-        if classes != columns[0]:  # the index names them
-            header, columns = ["class", *header], [classes, *columns]
-    return header, zip(*columns)
+            raise UnseenError(f"taxonomy has the columns {', '.join(columns)}, expected one called 'class'.")
+        if classes != next(iter(columns.values())):  # the index names them
+            columns = {"class": classes, **columns}
+    return list(columns), zip(*columns.values())
 
 
 def _link_nodes(
@@ -168,10 +163,8 @@ def _link_nodes(
 ) -> dict[Node, Node | None]:
     """Return the one parent of every node."""
     if len(header) < 2:
-        raise UnseenError(
-            f"{source} has one column, {header[0]!r}, expected classes and their groups (class, genus, ...) "
-            "or pairs (child, parent)."
-        )
+        expected = "classes and their groups (class, genus, ...) or pairs (child, parent)"
+        raise UnseenError(f"{source} has one column, {header[0]!r}, expected {expected}.")
     parents: dict[Node, Node | None] = {}
     for row in rows:
         cells = ["" if is_missing(cell) else str(cell).strip() for cell in row]
@@ -181,9 +174,8 @@ def _link_nodes(
         for child, parent in zip(chain, [*chain[1:], None]):
             known = parents.get(child)
             if known and parent and known != parent:
-                raise UnseenError(
-                    f"{source} puts {child[1]!r} in {known[1]!r} and in {parent[1]!r}. Give it one parent."
-                )
+                both = f"in {known[1]!r} and in {parent[1]!r}"
+                raise UnseenError(f"{source} puts {child[1]!r} {both}. Give it one parent.")
             parents[child] = known or parent
     return parents
 

@@ -80,9 +80,7 @@ def weigh_samples(
 
 def check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     """Return the weights as an array, (n,); reject what cannot be weights of n samples."""
-    weight: FloatArray = _check_sample_weight(
-        sample_weight, range(n), dtype=np.float64, ensure_non_negative=True
-    )
+    weight = _check_sample_weight(sample_weight, range(n), dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
         raise UnseenError("Sample weights must contain at least one non-zero number.")
-    return weight
+    return np.asarray(weight)
