@@ -18,10 +18,10 @@ from unseen._core.blocks import top_columns
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run
 from unseen.benchmark.store import Run, Store
+from unseen.calibration.models import score_maxima
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.report import write_report
-from unseen.selection.rehearsal import score_maxima
 
 
 def run(small: bool = False) -> list[Row]:

@@ -21,10 +21,10 @@ import numpy as np
 from benchmarks import Row, table
 from unseen._core.prototypes import Prototypes
 from unseen.benchmark.experiment import Experiment
+from unseen.calibration.models import seen_unseen_curve
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import GZSLSplit, make_split
 from unseen.methods import make_method
-from unseen.selection.rehearsal import seen_unseen_curve
 from unseen.selection.search import GZSLClassifierCV
 
 DATA = Path(os.environ.get("UNSEEN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -21,11 +21,11 @@ import numpy as np
 from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
 from unseen.calibration.goals import Goal
+from unseen.calibration.models import seen_unseen_curve
 from unseen.card import expect
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, make_method
 from unseen.selection.gamma import choose_retention, gamma_at_retention, seen_alone
-from unseen.selection.rehearsal import seen_unseen_curve
 from unseen.selection.search import GZSLClassifierCV
 
 LEARNED = [name for name, row in METHODS.items() if not row.shared_space]

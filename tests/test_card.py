@@ -12,6 +12,7 @@ from scipy.stats import ks_2samp
 
 from unseen import GZSLClassifierCV, LinearSV
 from unseen._core.checks import model_checks, select
+from unseen.calibration.models import seen_unseen_curve
 from unseen.card import (
     Card,
     ClassCounts,
@@ -29,7 +30,6 @@ from unseen.metrics import harmonic_mean, reliability
 from unseen.models.io import load_model, save_model
 from unseen.models.training import train
 from unseen.selection.gamma import gamma_at_retention, retention_at
-from unseen.selection.rehearsal import seen_unseen_curve
 
 
 @pytest.fixture(scope="module")

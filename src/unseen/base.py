@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -460,6 +461,11 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             raise UnseenError("The classes have names: pass classes=[...], one name per new prototype.")
         labels: LabelArray = np.arange(n) + self.classes_.max() + 1
         return labels
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def is_real_number(value: Any) -> bool:

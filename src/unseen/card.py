@@ -11,11 +11,13 @@ import numpy as np
 from unseen import __version__
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.checks import Check, model_checks, select
+from unseen.base import ZeroShotClassifier, last_step
+from unseen.calibration.prediction import class_thresholds
+from unseen.datasets.checks import check_training
 from unseen.errors import UnseenError
 from unseen.metrics import harmonic_mean, percentile_interval
-from unseen.selection.confidence import class_thresholds
 from unseen.selection.gamma import gamma_at_retention, retention_at
-from unseen.selection.rehearsal import N_PARTS, Trial, last_step
+from unseen.selection.rehearsal import N_PARTS, Trial
 
 if TYPE_CHECKING:
     from unseen.selection.search import GZSLClassifierCV
@@ -126,6 +128,23 @@ def make_card(model: GZSLClassifierCV) -> Card:
         confidence=describe_confidence(model),
     )
     return replace(card, checks=select([*of_data, *held_out_checks(card)]))
+
+
+def find_problems(model: GZSLClassifierCV, X: Any) -> list[Check]:
+    """Return what may be wrong with samples, descriptions and calibration of a fit; the card says it, too."""
+    method = last_step(model.estimator_)
+    if not isinstance(method, ZeroShotClassifier):
+        return []
+    found = check_training(
+        X if method is model.estimator_ and method.normalize != "standard" else None,
+        method.prototypes_,
+        list(map(str, method.classes_)),
+        method.seen_,
+        attribute_names=list(map(str, getattr(method, "attribute_names_", ()))),
+        feature_names=list(map(str, getattr(method, "feature_names_in_", ()))),
+    )
+    model.held_out_.facts["checks"] = [check.to_json() for check in found]
+    return [*found, *model_checks(lost=lost_classes(model))]
 
 
 def held_out_checks(card: Card) -> list[Check]:

@@ -17,11 +17,12 @@ from sklearn.preprocessing import StandardScaler
 from problems import linear_problem
 from unseen import ALE, ESZSL, GZSLClassifierCV, Moments, UnseenError
 from unseen.calibration.classifier import class_scores
+from unseen.calibration.models import seen_unseen_curve
 from unseen.datasets.splits import GZSLFolds
 from unseen.methods import METHODS, find_method, make_method
 from unseen.methods._closed_form import ClosedForm
 from unseen.metrics import gzsl_scorer
-from unseen.selection.rehearsal import assign_parts, seen_unseen_curve
+from unseen.selection.rehearsal import assign_parts
 
 CLOSED = [name for name in METHODS if issubclass(find_method(name), ClosedForm)]
 CASES = [

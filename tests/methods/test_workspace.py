@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import linear_problem
 from unseen import ALE, ESZSL, LDA, SAE, GZSLClassifierCV, LinearSV, LinearVS, SynC
 from unseen._core.rows import Rows
+from unseen._core.samples import as_samples
 from unseen._core.workspace import Remainder, Workspace
 from unseen.methods import _closed_form, _moments, ranking
 from unseen.selection.auto import fit_best
-from unseen.selection.rehearsal import as_samples
 
 FEATURES = 9
 METHODS = [LinearSV, LinearVS, ESZSL, SAE, LDA]

@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose
 from problems import linear_problem, make
 from unseen import GZSLClassifierCV, base
 from unseen._core import scoring
+from unseen._core.samples import as_samples
 from unseen._core.workspace import Workspace
 from unseen.methods import _closed_form, _factor, _few_directions, _kernels
 from unseen.selection.auto import fit_best
-from unseen.selection.rehearsal import as_samples
 
 ROUNDING = 1e-9  # of numbers in double precision, relative to the largest
 CLOSED_FORMS = ("linear-vs", "linear-sv", "eszsl", "sae", "lda")

@@ -18,7 +18,7 @@ from unseen.selection.gamma import (
     seen_alone,
     unseen_at_retention,
 )
-from unseen.selection.rehearsal import N_REHEARSALS, Trial, assign_parts, rehearsal_folds
+from unseen.selection.rehearsal import N_REHEARSALS, Trial, assign_parts, rehearsal_classes
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,12 @@ def literal_parts(small, search):
     def make():
         return LinearSV(data.prototypes, **search.best_params_)
 
-    folds = rehearsal_folds(y, int(data.unseen.sum()))
-    parts = [oracle.rehearsal_scores(make, X, y, fold, len(data.seen)) for fold in folds]
     part = assign_parts(y)
+    parts = []
+    for number, classes in enumerate(rehearsal_classes(y, int(data.unseen.sum()))):
+        in_part, of_classes = part == number % 5, np.isin(y, classes)
+        fold = np.flatnonzero(~in_part & ~of_classes), np.flatnonzero(in_part | of_classes)
+        parts.append(oracle.rehearsal_scores(make, X, y, fold, len(data.seen)))
     held = [(make().fit(X[part != k], y[part != k]).similarity(X[part == k]), y[part == k]) for k in range(5)]
     scores, labels = (np.concatenate(column) for column in zip(*held))
     return parts, (scores, labels, data.seen)
@@ -193,11 +196,10 @@ def test_gamma_is_in_the_units_of_the_scores_even_with_one_sample():
 def test_every_class_has_its_turns_in_rehearsals(n_seen, n_unseen, n_held_out):
     """As large a share is held out as is really unseen, a third at most."""
     y = np.repeat(np.arange(n_seen), 10)
-    folds, turns = rehearsal_folds(y, n_unseen), np.zeros(n_seen)
-    assert len(folds) == N_REHEARSALS
-    for train, validation in folds:
-        held_out = np.setdiff1d(y[validation], y[train])
-        assert len(held_out) == n_held_out
+    sets, turns = rehearsal_classes(y, n_unseen), np.zeros(n_seen)
+    assert len(sets) == N_REHEARSALS
+    for held_out in sets:
+        assert len(np.unique(held_out)) == n_held_out
         turns[held_out] += 1
     assert turns.min() >= 1 and np.ptp(turns) <= 2
 

@@ -14,14 +14,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from unseen import ESZSL, LDA, GZSLClassifierCV, LinearSV, LinearVS, SeenUnseenCurve
 from unseen._core import blocks
 from unseen._core.blocks import score_blocks, top_columns
+from unseen._core.samples import TrainingSet
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import class_table, evaluate_run
 from unseen.benchmark.store import Run, Store
 from unseen.benchmark.summary import summarize_store
+from unseen.calibration.models import score_maxima
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.report import write_report
-from unseen.selection.rehearsal import TrainingSet, fold_candidates, run_fold, score_maxima
+from unseen.selection.rehearsal import run_fold
 
 N_CLASSES = 2000
 SQUARE = N_CLASSES**2 * 4  # bytes of a classes x classes array, even in float32
@@ -172,7 +174,7 @@ def test_a_fold_holds_one_model_of_the_path_at_a_time(many):
 
     def run(n):
         alphas = [{"alpha": alpha} for alpha in np.geomspace(1e-3, 1e-1, n)]
-        return peak(lambda: run_fold(LinearSV(many.prototypes), samples, fold, alphas, fold_candidates))
+        return peak(lambda: run_fold(LinearSV(many.prototypes), samples, fold, alphas))
 
     (few, _), (more, found) = run(2), run(12)
     assert len(found) == 12

@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 
 from unseen import GZSLClassifierCV, LinearSV
+from unseen.calibration.prediction import class_thresholds, probabilities
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.errors import UnseenError
 from unseen.models.io import load_model, save_model
-from unseen.selection.confidence import (
-    RATES,
-    class_thresholds,
-    probabilities,
-    thresholds_of_seen,
-    thresholds_of_unseen,
-)
+from unseen.selection.confidence import RATES, thresholds_of_seen, thresholds_of_unseen
 from unseen.selection.rehearsal import Kept
 
 GRID = {"alpha": [1.0]}

@@ -12,6 +12,7 @@ import numpy as np
 from unseen import __version__
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.rows import Rows, choose_rows
+from unseen._core.samples import as_samples
 from unseen._core.scoring import iter_scores
 from unseen._core.training import Training
 from unseen._core.workspace import Workspace
@@ -34,11 +35,12 @@ from unseen.benchmark.results import (
 )
 from unseen.benchmark.store import Run, fingerprint
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
+from unseen.calibration.models import ScoresClasses, score_maxima
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
 from unseen.metrics import AVERAGINGS, Averaging, frequent_mistakes, harmonic_mean, reliability
 from unseen.selection.confidence import below_best, confidence
-from unseen.selection.rehearsal import FEWEST, ScoresClasses, as_samples, score_maxima
+from unseen.selection.rehearsal import FEWEST
 from unseen.selection.search import GZSLClassifierCV
 
 NO_CALIBRATION = 0.0

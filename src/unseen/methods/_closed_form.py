@@ -271,5 +271,5 @@ def moments_by_difference(training: Training) -> Moments | None:
     if whole is None or whole.gram is None:
         return None
     left_out = replace(training, X=remainder.left_out, y=remainder.y)
-    found: Moments = whole - Moments.from_blocks(left_out.blocks(), len(whole.count))
+    found: Moments = whole.without(Moments.from_blocks(left_out.blocks(), len(whole.count)))
     return found.for_classes(np.flatnonzero(found.count))

@@ -92,7 +92,7 @@ class Gram:
         In float64 if they would overflow.
         """
         packed = self.matrix if self.of_rows else dtrttp(self.matrix.T)[0]
-        fits = np.abs(packed).max(initial=0.0) < np.finfo(np.float32).max
+        fits = max(packed.max(initial=0.0), -packed.min(initial=0.0)) < np.finfo(np.float32).max
         return packed.astype(np.float32 if fits else np.float64)
 
     @classmethod

@@ -139,9 +139,16 @@ class Moments:
         gram = None if self.gram is None or other.gram is None else self.gram + other.gram
         return type(self)(self.count + other.count, self.total + other.total, gram)
 
-    def __sub__(self, other: Self) -> Self:
-        gram = None if self.gram is None or other.gram is None else self.gram - other.gram
-        return type(self)(self.count - other.count, self.total - other.total, gram)
+    def without(self, part: Self) -> Self:
+        """Return the moments of all samples but those of ``part``, in the memory of its Gram matrix.
+
+        >>> X, y = np.eye(3), np.array([0, 1, 1])
+        >>> Moments.of(X, y, 2).without(Moments.of(X[:1], y[:1], 2)).count
+        array([0., 2.])
+        """
+        assert self.gram is not None and part.gram is not None
+        gram = np.subtract(self.gram, part.gram, out=part.gram)
+        return type(self)(self.count - part.count, self.total - part.total, gram)
 
     @property
     def n(self) -> float:

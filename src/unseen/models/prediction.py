@@ -21,12 +21,12 @@ from unseen._core.npz import Member, map_npy, read_npz
 from unseen._core.scoring import iter_scores
 from unseen._core.tables import is_table
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
+from unseen.calibration.prediction import probabilities
 from unseen.datasets import load_dataset
 from unseen.datasets.dataset import as_features
 from unseen.datasets.tables import read_samples
 from unseen.errors import UnseenError
 from unseen.models.io import Model
-from unseen.selection.confidence import probabilities
 from unseen.selection.search import GZSLClassifierCV
 
 Table = dict[str, Sequence[str | int | float]]  # column name -> values

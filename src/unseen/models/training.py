@@ -12,6 +12,7 @@ from unseen._core.blocks import BLOCK
 from unseen._core.checks import warn_about
 from unseen._core.prototypes import Prototypes
 from unseen._core.rows import choose_rows, read_rows
+from unseen._core.samples import as_samples
 from unseen.base import ZeroShotClassifier
 from unseen.card import Card
 from unseen.datasets import ZeroShotDataset
@@ -19,7 +20,6 @@ from unseen.datasets.splits import GZSLFolds, training_samples
 from unseen.errors import UnseenError
 from unseen.methods import describe_method, make_method, method_name
 from unseen.selection.auto import fit_best
-from unseen.selection.rehearsal import as_samples
 from unseen.selection.search import GZSLClassifierCV
 
 AUTO = "auto"

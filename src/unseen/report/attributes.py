@@ -7,11 +7,11 @@ from sklearn.neighbors import NearestNeighbors
 
 from unseen._core.blocks import FloatArray, class_sums, row_blocks
 from unseen._core.scaling import scale_rows
+from unseen.base import last_step
 from unseen.datasets import ZeroShotDataset
 from unseen.datasets.checks import ALPHAS, held_out_errors
 from unseen.methods.explanation import meaningful_names
 from unseen.report.page import Part
-from unseen.selection.rehearsal import last_step
 from unseen.selection.search import GZSLClassifierCV
 
 MOST_PAIRS = 12

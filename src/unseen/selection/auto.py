@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from unseen._core.blocks import FloatArray
-from unseen.selection.rehearsal import TrainingSet
+from unseen._core.samples import TrainingSet
 from unseen.selection.search import GZSLClassifierCV
 
 

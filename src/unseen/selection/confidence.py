@@ -30,27 +30,22 @@ share of W. If the further one is exchangeable with the n others, it is covered 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import softmax
 
 from unseen._core.blocks import BoolArray, FloatArray
+from unseen.calibration.prediction import ROUNDING, probabilities
 from unseen.errors import UnseenError
 from unseen.metrics import Reliability, auroc, reliability
+from unseen.selection.gamma import gamma_at_retention
 from unseen.selection.rehearsal import Kept, Trial
 
 RATES = np.linspace(0, 1, 101)  # the shares of known samples for which thresholds are kept
-ROUNDING = 1e-9  # of shares times numbers of samples
 WIDEST = 12.0  # natural logarithms between the spread of the scores and the temperature, at most
-
-
-def probabilities(scores: FloatArray, temperature: float) -> FloatArray:
-    """Return the probability of every class from calibrated scores, (samples, classes)."""
-    return np.asarray(softmax(scores / temperature, axis=1))
 
 
 # ---- temperature -------------------------------------------------------------------------------------
@@ -265,16 +260,6 @@ def own_probabilities(held_out: Sequence[Kept], temperatures: Sequence[float]) -
     return np.concatenate([np.empty(0), *parts])
 
 
-def class_thresholds(by_kind: Mapping[str, FloatArray], coverage: float, seen: BoolArray) -> FloatArray:
-    """Return how probable each class must be to be a candidate, (classes,); coverage in whole percent, up."""
-    if not 0 < coverage < 1:
-        raise UnseenError(
-            f"Got coverage={coverage!r}, but expected a share of samples, above 0 and below 1, such as 0.9."
-        )
-    place = int(np.ceil(100 * coverage - ROUNDING))
-    return np.asarray(np.where(seen, by_kind["seen"][place], by_kind["unseen"][place]))
-
-
 # ---- all of it -------------------------------------------------------------------------------------------
 
 
@@ -291,6 +276,53 @@ class HeldOut:
     reliability: dict[str, Reliability] = field(default_factory=dict)  # of held-out samples, by kind
     sets: dict[str, FloatArray] = field(default_factory=dict)  # thresholds for sets of candidates, by kind
     facts: dict[str, Any] = field(default_factory=dict)  # what else the card says
+
+    def choose_confidence(self, gamma: float, weights: str) -> float:
+        """Choose temperature and thresholds, at a gamma and in rehearsals at its retention.
+
+        Return the temperature.
+        """
+        rehearsed, crossed = self._rehearsed(gamma, weights), self._cross_fitted(gamma)
+        if crossed:
+            units = [fit_temperature([kept.of_kind(True)]) for kept in rehearsed]
+            self.ratio = temperature_ratio(rehearsed, units)
+            temperature = self.ratio * fit_temperature(crossed)
+            temperatures = [self.ratio * unit for unit in units]
+        else:
+            temperature = fit_temperature(rehearsed)
+            temperatures = [temperature] * len(rehearsed)
+        self.rejection = choose_rejection(rehearsed, crossed, temperature)
+        unseen = [kept.of_kind(False) for kept in rehearsed]
+        self.reliability["unseen"] = held_out_reliability(unseen, temperatures)
+        self.sets["unseen"] = thresholds_of_unseen(unseen, temperatures)
+        self._measure_seen(crossed or rehearsed, temperature)
+        return temperature
+
+    def carry_confidence(self, gamma: float) -> float:
+        """Carry temperature and thresholds to other cross-fitted samples; return the temperature."""
+        crossed = self._cross_fitted(gamma)
+        temperature = self.ratio * fit_temperature(crossed)
+        if self.rejection is not None:
+            self.rejection = self.rejection.carried_to(crossed, temperature)
+        self._measure_seen(crossed, temperature)
+        return temperature
+
+    def _measure_seen(self, held_out: Sequence[Kept], temperature: float) -> None:
+        of_seen = [kept.of_kind(True) for kept in held_out]
+        temperatures = [temperature] * len(of_seen)
+        self.reliability["seen"] = held_out_reliability(of_seen, temperatures)
+        self.sets["seen"] = thresholds_of_seen(of_seen, temperatures)
+
+    def _rehearsed(self, gamma: float, weights: str) -> list[Kept]:
+        """Return calibrated samples of the rehearsals, at the retention of the final model."""
+        if self.cross_fitted is None:
+            return [kept.calibrated(gamma) for trial in self.rehearsals for kept in trial.kept]
+        gammas = [float(gamma_at_retention(trial, self.retention, weights)) for trial in self.rehearsals]
+        return [k.calibrated(own) for own, trial in zip(gammas, self.rehearsals) for k in trial.kept]
+
+    def _cross_fitted(self, gamma: float) -> list[Kept]:
+        """Return calibrated samples of the seen classes, cross-fitted; [] with the paper's rule."""
+        return [kept.calibrated(gamma) for kept in self.cross_fitted.kept] if self.cross_fitted else []
 
     def __repr__(self) -> str:
         kinds = (sum(int((t.of_seen == kind).sum()) for t in self.trials()) for kind in (True, False))

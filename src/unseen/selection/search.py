@@ -16,44 +16,29 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.callbacks import FitCallbacks, with_callbacks
-from unseen._core.checks import Check, model_checks, warn_about
+from unseen._core.checks import warn_about
 from unseen._core.labels import LabelArray, label_positions
 from unseen._core.parallel import results
 from unseen._core.progress import progress
 from unseen._core.prototypes import as_prototypes
 from unseen._core.representation import Documented, one_line_repr, shorten_help
-from unseen.base import ZeroShotClassifier
+from unseen._core.samples import TrainingSet, as_samples
+from unseen.base import ZeroShotClassifier, last_step
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
-from unseen.datasets.checks import check_training
+from unseen.calibration.prediction import CalibratedPrediction
 from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError
-from unseen.selection.confidence import (
-    HeldOut,
-    choose_rejection,
-    fit_temperature,
-    held_out_reliability,
-    temperature_ratio,
-    thresholds_of_seen,
-    thresholds_of_unseen,
-)
+from unseen.selection.confidence import HeldOut
 from unseen.selection.gamma import choose_retention, gamma_at_retention, seen_alone
-from unseen.selection.prediction import CalibratedPrediction
 from unseen.selection.rehearsal import (
-    Candidates,
     FoldIndices,
-    Kept,
     Params,
-    TrainingSet,
     Trial,
-    all_candidates,
-    as_samples,
-    cross_fit_folds,
+    cross_fit_parts,
     fit_each,
-    fold_candidates,
-    last_step,
-    rehearsal_candidates,
-    rehearsal_folds,
+    rehearsal_classes,
     run_fold,
+    run_part,
 )
 
 if TYPE_CHECKING:
@@ -153,6 +138,8 @@ class GZSLClassifierCV(
     [3, 4, 6, 3, 4]
     """
 
+    held_out_: HeldOut
+
     def __init__(
         self,
         estimator: Any,
@@ -200,10 +187,12 @@ class GZSLClassifierCV(
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the training samples, if the estimator takes them. Accuracies are not weighted.
         """
+        from unseen.card import find_problems
+
         samples = as_samples(X, y, groups, sample_weight)
         with self._report_fit():
             self.finish(samples, *self.choose_params(samples))
-        warn_about(self._find_problems(samples.X), stacklevel=3)
+        warn_about(find_problems(self, samples.X), stacklevel=3)
         return self
 
     def choose_params(self, samples: TrainingSet) -> tuple[list[FoldIndices], list[Choice]]:
@@ -212,7 +201,9 @@ class GZSLClassifierCV(
         _check_classes(last_step(self.estimator), samples.y)
         params = _grid(self.estimator, self.param_grid)
         folds = list(_folds(self.cv, samples))
-        found = self._try("choosing parameters", samples, folds, params, fold_candidates, keep=self._paper)
+        run = delayed(run_fold)
+        tasks = [run(self.estimator, samples, fold, params, self.weights, keep=self._paper) for fold in folds]
+        found = self._run("choosing parameters", tasks)
         curves = [[curve for curve, _ in by_fold if curve is not None] for by_fold in found]
         means = [mean_curve(by_fold) for by_fold in curves]
         self.cv_results_ = _summary(params, curves, means)
@@ -235,27 +226,8 @@ class GZSLClassifierCV(
         gammas = [self._choose_gamma(*pair) for pair in zip(chosen, held_out)]
         self.gamma_, self.held_out_ = gammas[0], held_out[0]
         self.zsl_ = Calibrated(models[-1], gammas[-1]) if self.refit_zsl else None
-        self._choose_confidence()
+        self.temperature_ = self.held_out_.choose_confidence(self.gamma_, self.weights)
         return self
-
-    def _find_problems(self, X: Any) -> list[Check]:
-        """Return what may be wrong with samples, descriptions and calibration; the card says it, too."""
-        from unseen.card import lost_classes
-
-        method = last_step(self.estimator_)
-        if not isinstance(method, ZeroShotClassifier):
-            return []
-        is_scaled = isinstance(self.estimator_, Pipeline) or method.normalize == "standard"
-        found = check_training(
-            None if is_scaled else X,
-            method.prototypes_,
-            list(map(str, method.classes_)),
-            method.seen_,
-            attribute_names=list(map(str, getattr(method, "attribute_names_", ()))),
-            feature_names=list(map(str, getattr(method, "feature_names_in_", ()))),
-        )
-        self.held_out_.facts["checks"] = [check.to_json() for check in found]
-        return [*found, *model_checks(lost=lost_classes(self))]
 
     # ---- calibration -----------------------------------------------------------------------------
 
@@ -266,59 +238,34 @@ class GZSLClassifierCV(
 
     def _check(self) -> None:
         """Raise before the work begins if a parameter makes no sense."""
+        goal = self._goal()
         if self.gamma not in RULES and not (isinstance(self.gamma, Real) and np.isfinite(self.gamma)):
             raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention', 'paper' or a number.")
+        if self.gamma not in RULES and goal != Goal():
+            advice = "Pass a number for gamma, or one of min_seen, min_unseen and unseen_share."
+            raise UnseenError(f"Got gamma={self.gamma} and a goal that would choose it. {advice}")
         if isinstance(self.cv, str):
             raise UnseenError(f"Got cv={self.cv!r}, but expected a number of folds or a splitter.")
-        if self.gamma not in RULES and self._goal() != Goal():
-            raise UnseenError(
-                f"Got gamma={self.gamma} and a goal that would choose it. Pass a number for gamma, or one of "
-                "min_seen, min_unseen and unseen_share."
-            )
         if isinstance(self.estimator, type):
             name = self.estimator.__name__
             raise UnseenError(f"Got the class {name}, but expected an estimator: {name}(prototypes).")
-        self._goal()
 
     def _goal(self) -> Goal:
         return Goal(self.min_seen, self.min_unseen, self.unseen_share)
 
-    def _try(
-        self,
-        what: str,
-        samples: TrainingSet,
-        folds: Sequence[FoldIndices],
-        params: Sequence[Params],
-        among: Candidates,
-        *,
-        keep: bool = True,
-        estimator: Any = None,
-    ) -> list[list[tuple[SeenUnseenCurve | None, Trial]]]:
-        """Run every fold wherever joblib's backend is; return [params][fold]."""
-        estimator = self.estimator if estimator is None else estimator
-        name = type(last_step(estimator)).__name__
-        tasks = (
-            delayed(run_fold)(estimator, samples, fold, params, among, self.weights, keep=keep)
-            for fold in folds
-        )
+    def _run(self, what: str, tasks: Sequence[Any]) -> list[list[Any]]:
+        """Run the tasks of a stage wherever joblib's backend is; return what they found, [params][task]."""
+        stages = ["choosing parameters", "rehearsing"]  # retraining between them is one fit
+        name = type(last_step(self.estimator)).__name__
+        words = f"{stages.index(what) + 1} of {1 if self._paper else 2}: {what}, {name}"
         found = []
-        bar = progress(len(folds), self._stage(what, name), unit="parts", quiet=not self.verbose)
-        with bar as advance, self._report_stage(what, len(folds)) as finish_part:
+        bar = progress(len(tasks), words, unit="parts", quiet=not self.verbose)
+        with bar as advance, self._report_stage(what, len(tasks)) as finish_part:
             for by_params in results(tasks, self.n_jobs):
                 found.append(by_params)
                 advance(1, "")
                 finish_part()
-        return [list(by_part) for by_part in zip(*found)]
-
-    def _stage(self, what: str, method: str) -> str:
-        """Return the words for progress: which stage of how many, and of which method.
-
-        Retraining, the second stage, is one fit.
-        """
-        stages = ["choosing parameters", "retraining", "rehearsing", "cross-fitting"]
-        number = stages.index(what) + 1
-        n = 2 if self._paper and number <= 2 else len(stages)
-        return f"{number} of {n}: {what}, {method}"
+        return [list(by_task) for by_task in zip(*found)]
 
     def _hold_out(
         self, samples: TrainingSet, folds: Sequence[FoldIndices], chosen: Sequence[Choice]
@@ -334,13 +281,25 @@ class GZSLClassifierCV(
                 "Call recalibrate(X, y) after add_classes.",
                 stacklevel=4,
             )
-            found = self._try("rehearsing", samples, folds, params, fold_candidates)
+            tasks = [delayed(run_fold)(self.estimator, samples, fold, params) for fold in folds]
+            found = self._run("rehearsing", tasks)
             return [HeldOut("paper", [trial for _, trial in by_fold]) for by_fold in found]
-        parts = rehearsal_folds(samples.y, int((~self.seen_).sum()), samples.groups)
-        found = self._try("rehearsing", samples, parts, params, rehearsal_candidates)
+        rehearsals = rehearsal_classes(samples.y, int((~self.seen_).sum()))
+        return [HeldOut("retention", *trials) for trials in self._cross_fit(samples, params, rehearsals)]
+
+    def _cross_fit(
+        self, samples: TrainingSet, params: Sequence[Params], rehearsals: Sequence[LabelArray] = ()
+    ) -> list[tuple[list[Trial], Trial]]:
+        """Hold out samples part by part, and classes besides: return rehearsals and cross-fit, by params."""
+        parts = cross_fit_parts(samples.y, samples.groups)
+        estimator, n = self._present_estimator(), len(parts)
+        tasks = [
+            delayed(run_part)(estimator, samples, part, rehearsals[number::n], params)
+            for number, part in enumerate(parts)
+        ]
         return [
-            HeldOut("retention", [trial for _, trial in by_fold], crossed)
-            for by_fold, crossed in zip(found, self._cross_fit(samples, params))
+            ([trial for trials, _ in by_part for trial in trials], Trial.concatenate([t for _, t in by_part]))
+            for by_part in self._run("rehearsing", tasks)
         ]
 
     def _choose_gamma(self, choice: Choice, held_out: HeldOut) -> float:
@@ -353,57 +312,6 @@ class GZSLClassifierCV(
         if crossed is None:
             return choice.curve.best_for(self._goal()).gamma
         return float(gamma_at_retention(crossed, held_out.retention, self.weights))
-
-    def _choose_confidence(self) -> None:
-        """Choose temperature and thresholds for unknown classes, at the gamma that was chosen."""
-        held_out, rehearsed = self.held_out_, self._rehearsed()
-        crossed = self._cross_fitted()
-        if crossed:
-            units = [fit_temperature([kept.of_kind(True)]) for kept in rehearsed]
-            held_out.ratio = temperature_ratio(rehearsed, units)
-            self.temperature_ = held_out.ratio * fit_temperature(crossed)
-            temperatures = [held_out.ratio * unit for unit in units]
-        else:
-            self.temperature_ = fit_temperature(rehearsed)
-            temperatures = [self.temperature_] * len(rehearsed)
-        held_out.rejection = choose_rejection(rehearsed, crossed, self.temperature_)
-        unseen = [kept.of_kind(False) for kept in rehearsed]
-        held_out.reliability["unseen"] = held_out_reliability(unseen, temperatures)
-        held_out.sets["unseen"] = thresholds_of_unseen(unseen, temperatures)
-        self._measure_seen(crossed or rehearsed)
-
-    def _measure_seen(self, held_out: Sequence[Kept]) -> None:
-        of_seen = [kept.of_kind(True) for kept in held_out]
-        temperatures = [self.temperature_] * len(of_seen)
-        self.held_out_.reliability["seen"] = held_out_reliability(of_seen, temperatures)
-        self.held_out_.sets["seen"] = thresholds_of_seen(of_seen, temperatures)
-
-    def _rehearsed(self) -> list[Kept]:
-        """Return calibrated samples of the rehearsals, at the retention of the final model."""
-
-        def gamma(trial: Trial) -> float:
-            if self.held_out_.cross_fitted is None:
-                return self.gamma_
-            return float(gamma_at_retention(trial, self.held_out_.retention, self.weights))
-
-        return [kept.calibrated(gamma(trial)) for trial in self.held_out_.rehearsals for kept in trial.kept]
-
-    def _cross_fitted(self) -> list[Kept]:
-        """Return calibrated samples of the seen classes, cross-fitted; [] with the paper's rule."""
-        trial = self.held_out_.cross_fitted
-        return [] if trial is None else [kept.calibrated(self.gamma_) for kept in trial.kept]
-
-    def _cross_fit(self, samples: TrainingSet, params: Sequence[Params]) -> list[Trial]:
-        """Hold out training samples in turn; return how they fare among all present classes, by params."""
-        folds = cross_fit_folds(samples.y, samples.groups)
-        if not folds:
-            raise UnseenError(
-                'gamma="retention" holds out samples of seen classes, but every class has only one sample or '
-                'one group. Pass gamma="paper".'
-            )
-        estimator = self._present_estimator()
-        found = self._try("cross-fitting", samples, folds, params, all_candidates, estimator=estimator)
-        return [Trial.concatenate([trial for _, trial in by_fold]) for by_fold in found]
 
     def _present_estimator(self) -> Any:
         """Return the unfitted estimator that describes all present classes, later ones included."""
@@ -432,14 +340,10 @@ class GZSLClassifierCV(
         if self.seen_.all():
             raise UnseenError("There is no unseen class to calibrate for. Call add_classes first.")
         samples, held_out = as_samples(X, y, groups, sample_weight), self.held_out_
-        (crossed,) = self._cross_fit(samples, [self.best_params_])
+        ((_, crossed),) = self._cross_fit(samples, [self.best_params_])
         held_out.rule, held_out.cross_fitted = "retention", crossed
         self.gamma_ = float(gamma_at_retention(crossed, held_out.retention, self.weights))
-        kept = self._cross_fitted()
-        self.temperature_ = held_out.ratio * fit_temperature(kept)
-        if held_out.rejection is not None:
-            held_out.rejection = held_out.rejection.carried_to(kept, self.temperature_)
-        self._measure_seen(kept)
+        self.temperature_ = held_out.carry_confidence(self.gamma_)
         return self
 
     def card(self) -> Card:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -15,13 +17,14 @@ from unseen._core.blocks import BoolArray, FloatArray, top_columns
 from unseen._core.labels import UNKNOWN, LabelArray, candidate_columns
 from unseen._core.scoring import LinearClassifier, all_scores, class_scores, iter_scores
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
-from unseen.base import ZeroShotClassifier
+from unseen.base import ZeroShotClassifier, last_step
 from unseen.errors import UnseenError
-from unseen.selection.confidence import HeldOut, class_thresholds, probabilities
-from unseen.selection.rehearsal import last_step
 
 if TYPE_CHECKING:
     from unseen.methods.explanation import Explanation
+
+
+ROUNDING = 1e-9  # of shares times numbers of samples
 
 
 class CalibratedPrediction:
@@ -36,7 +39,7 @@ class CalibratedPrediction:
     seen_: BoolArray
     gamma_: float
     temperature_: float
-    held_out_: HeldOut
+    held_out_: Any  # with the thresholds ``rejection`` and ``sets``
 
     @property
     def classes_(self) -> LabelArray:
@@ -136,7 +139,7 @@ class CalibratedPrediction:
             raise UnseenError("This model has no thresholds for unknown classes. Fit the model again.")
         if np.isin(UNKNOWN, self.classes_.astype(str)):
             raise UnseenError(f"A class is called {UNKNOWN!r}, the label for none of the classes. Rename it.")
-        return self.held_out_.rejection.threshold(reject)
+        return float(self.held_out_.rejection.threshold(reject))
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Return which classes are candidates of every sample, (n_samples, n_classes), bool.
@@ -214,3 +217,18 @@ def with_unknown(labels: LabelArray, unknown: BoolArray) -> LabelArray:
     if labels.dtype.kind == "i":
         return np.where(unknown, -1, labels)
     return np.where(unknown, UNKNOWN, labels)
+
+
+def probabilities(scores: FloatArray, temperature: float) -> FloatArray:
+    """Return the probability of every class from calibrated scores, (samples, classes)."""
+    return np.asarray(softmax(scores / temperature, axis=1))
+
+
+def class_thresholds(by_kind: Mapping[str, FloatArray], coverage: float, seen: BoolArray) -> FloatArray:
+    """Return how probable each class must be to be a candidate, (classes,); coverage in whole percent, up."""
+    if not 0 < coverage < 1:
+        raise UnseenError(
+            f"Got coverage={coverage!r}, but expected a share of samples, above 0 and below 1, such as 0.9."
+        )
+    place = int(np.ceil(100 * coverage - ROUNDING))
+    return np.asarray(np.where(seen, by_kind["seen"][place], by_kind["unseen"][place]))
