@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from unseen._core.labels import class_mask
 from unseen.datasets.dataset import ZeroShotDataset
+from unseen.datasets.own import assemble
 
 # Which segments light up; a is the top bar, then clockwise to f, g is the middle bar.
 LIT = ("abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg")
@@ -25,18 +25,11 @@ def load_digits() -> ZeroShotDataset:
     from sklearn import datasets
 
     X, y = datasets.load_digits(return_X_y=True)
-    segments = [[float(letter in lit) for letter in BARS] for lit in DISPLAY.values()]
-    y = y.astype(np.intp)
-    unseen = class_mask(UNSEEN_DIGITS, len(DISPLAY))
-    seen = np.flatnonzero(~unseen)
-    return ZeroShotDataset(
-        name="digits",
-        X=X,
-        y=y,
-        prototypes=np.array(segments),
-        class_names=tuple(DISPLAY),
-        unseen=unseen,
-        attribute_names=tuple(BARS.values()),
-        test_unseen=np.flatnonzero(unseen[y]),
-        class_folds=tuple((np.delete(seen, line), seen[sorted(line)]) for line in LINES),
-    )
+    segments = {
+        digit: {place: float(letter in lit) for letter, place in BARS.items()} for digit, lit in DISPLAY.items()
+    }
+    unseen = np.isin(y, UNSEEN_DIGITS)
+    seen = np.unique(y[~unseen])
+    folds = tuple((np.delete(seen, line), seen[sorted(line)]) for line in LINES)
+    content = {"X": X, "y": y, "test_unseen": np.flatnonzero(unseen)}
+    return assemble("digits", content, segments, class_folds=folds)

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from unseen._core.blocks import IndexArray
-from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import npz_names, read_npz
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset
+from unseen.datasets.own import assemble
 
 # The sixteen segments of the display and where they are, in the order of the descriptions.
 SEGMENTS = {"a1": "top left", "a2": "top right", "b": "upper right", "c": "lower right"}
@@ -44,24 +44,16 @@ def load_letters() -> ZeroShotDataset:
     ((3276, 256), 'top left', 'A Abyssinica SIL')
     """
     content = read_npz(FILE, npz_names(FILE))
-    class_names = tuple(map(str, content["class_names"]))
-    y = content["y"].astype(np.intp)
-    unseen = class_mask(label_positions(content["unseen_classes"], class_names), len(class_names))
+    names, y = content["class_names"], content["y"]
+    unseen = np.isin(names, content["unseen_classes"])
     faces = content["face_names"][content["faces"]]
-    return ZeroShotDataset(
-        name="letters",
-        X=content["X"].astype(np.float32) / 255,
-        y=y,
-        prototypes=content["prototypes"],
-        class_names=class_names,
-        unseen=unseen,
-        attribute_names=tuple(SEGMENTS.values()),
-        test_seen=content["test_seen"].astype(np.intp),
-        test_unseen=np.flatnonzero(unseen[y]),
-        class_folds=deal_folds(np.flatnonzero(~unseen)),
-        sample_names=np.array([f"{class_names[label]} {face}" for label, face in zip(y, faces)]),
-        groups=content["groups"].astype(np.intp),
-    )
+    content |= {
+        "X": content["X"].astype(np.float32) / 255,
+        "attribute_names": np.array(list(SEGMENTS.values())),
+        "test_unseen": np.flatnonzero(unseen[y]),
+        "files": np.array([f"{name} {face}" for name, face in zip(names[y], faces)]),
+    }
+    return assemble("letters", content, class_folds=deal_folds(np.flatnonzero(~unseen)))
 
 
 def deal_folds(seen: IndexArray) -> ClassFolds:
