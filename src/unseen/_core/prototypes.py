@@ -85,10 +85,8 @@ class Prototypes:
         if empty is not None:
             raise UnseenError(f"Class {empty!r} has no text. Describe it in at least one sentence.")
         flat = [text for several in texts.values() for text in several]
-        rows = as_array(getattr(encoder, "encode", encoder)(flat)).astype(np.float64)
-        if rows.ndim != 2 or len(rows) != len(flat):
-            got = f"an array of shape {rows.shape} for {len(flat)} texts"
-            raise UnseenError(f"The text encoder gave {got}, expected one row per text.")
+        encoded = getattr(encoder, "encode", encoder)(flat)
+        rows = encoded_rows(encoded, len(flat), "The text encoder", "text").astype(np.float64)
         ends = np.cumsum([len(several) for several in texts.values()])
         means = np.array([part.mean(axis=0) for part in np.split(scale_rows(rows, "l2"), ends[:-1])])
         return cls(np.array(list(texts)), embedding_names(rows.shape[1]), scale_rows(means, "l2"))
@@ -98,13 +96,20 @@ class Prototypes:
 Descriptions = str | PathLike[str] | Prototypes | Frame | Mapping[Any, ArrayLike]
 
 
-def as_array(found: object) -> FloatArray:
-    """Return an array or tensor as a NumPy array; a torch tensor may need gradients or be on a GPU."""
+def encoded_rows(found: object, n: int, encoder: str, what: str) -> FloatArray:
+    """Return what an encoder gives for n texts or images, an array or tensor with one row for each.
+
+    A torch tensor may need gradients or be on a GPU.
+    """
     detach = getattr(found, "detach", None)
     if detach is not None:
         tensor = detach().cpu()
         found = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
-    return np.asarray(found)
+    rows = np.asarray(found)
+    if rows.ndim != 2 or len(rows) != n:
+        got = f"an array of shape {rows.shape} for {n} {what}s"
+        raise UnseenError(f"{encoder} gave {got}, expected one row per {what}.")
+    return rows
 
 
 def embedding_names(width: int) -> tuple[str, ...]:

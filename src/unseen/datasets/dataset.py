@@ -273,19 +273,13 @@ def check_class_names(names: Sequence[str]) -> None:
 def _check_labels(data: ZeroShotDataset) -> None:
     if data.y is None:
         return
-    n_classes = len(data.class_names)
     if data.X is not None and len(data.X) != len(data.y):
         raise UnseenError(
             f"There are {len(data.X)} rows of features but {len(data.y)} labels. Pass one label per row."
         )
     if data.groups is not None and len(data.groups) != len(data.y):
         raise UnseenError(f"There are {len(data.y)} labels but {len(data.groups)} groups, expected one each.")
-    wrong = data.y[(data.y < 0) | (data.y >= n_classes)]
-    if len(wrong):
-        raise UnseenError(
-            f"prototypes has {n_classes} rows but y names class {wrong[0]} (labels must be "
-            f"0..{n_classes - 1}). Pass one prototype row per class."
-        )
+    label_positions(data.y, np.arange(len(data.class_names)))
 
 
 def _check_split(data: ZeroShotDataset) -> None:

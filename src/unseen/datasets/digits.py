@@ -25,11 +25,14 @@ def load_digits() -> ZeroShotDataset:
     from sklearn import datasets
 
     X, y = datasets.load_digits(return_X_y=True)
-    segments = {
-        digit: {place: float(letter in lit) for letter, place in BARS.items()} for digit, lit in DISPLAY.items()
-    }
     unseen = np.isin(y, UNSEEN_DIGITS)
+    content = {
+        "X": X,
+        "y": y,
+        "prototypes": np.array([[letter in lit for letter in BARS] for lit in LIT]),
+        "attribute_names": np.array(list(BARS.values())),
+        "test_unseen": np.flatnonzero(unseen),
+    }
     seen = np.unique(y[~unseen])
     folds = tuple((np.delete(seen, line), seen[sorted(line)]) for line in LINES)
-    content = {"X": X, "y": y, "test_unseen": np.flatnonzero(unseen)}
-    return assemble("digits", content, segments, class_folds=folds)
+    return assemble("digits", content, class_folds=folds)

@@ -127,10 +127,7 @@ class GZSLFolds(BaseCrossValidator):  # type: ignore[misc]
         for train_classes, val_classes in folds:
             members = np.flatnonzero(np.isin(labels, train_classes))
             size = int(share_of(len(members), self.seen_val))
-            if groups is None:
-                seen_val = draw(members, labels, size, rng)
-            else:
-                seen_val = draw_groups(members, labels, np.asarray(groups), size, rng)
+            seen_val = draw(members, labels, size, rng, groups)
             val = np.flatnonzero(np.isin(labels, val_classes))
             yield Fold(np.setdiff1d(members, seen_val), seen_val, val)
 
@@ -171,23 +168,20 @@ def share_of(n: ArrayLike, share: float) -> IndexArray:
     return np.asarray(np.floor(np.asarray(n) * share + 1e-9), dtype=np.intp)
 
 
-def draw(group: IndexArray, y: LabelArray, size: int, rng: np.random.Generator) -> IndexArray:
-    """Return ``size`` samples of the group at random, but never the last one of a class."""
-    shuffled = rng.permutation(group)
-    _, first = np.unique(y[shuffled], return_index=True)
-    return np.sort(np.delete(shuffled, first)[:size])
-
-
-def draw_groups(
-    members: IndexArray, y: LabelArray, groups: IndexArray, size: int, rng: np.random.Generator
+def draw(
+    members: IndexArray, y: LabelArray, size: int, rng: np.random.Generator, groups: ArrayLike | None = None
 ) -> IndexArray:
-    """Return at most ``size`` samples, whole groups at random, but never the last sample of a class.
+    """Return ``size`` of the samples at random, but never the last one of a class; fewer in whole groups.
 
     >>> y, groups = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2])
-    >>> draw_groups(np.arange(6), y, groups, 3, np.random.default_rng(0))
+    >>> draw(np.arange(6), y, 3, np.random.default_rng(0), groups)
     array([4, 5])
     """
-    of_group = np.unique(groups[members], return_inverse=True)[1]
+    if groups is None:
+        shuffled = rng.permutation(members)
+        _, first = np.unique(y[shuffled], return_index=True)
+        return np.sort(np.delete(shuffled, first)[:size])
+    of_group = np.unique(np.asarray(groups)[members], return_inverse=True)[1]
     of_class = np.unique(y[members], return_inverse=True)[1]
     parts = np.split(np.argsort(of_group, kind="stable"), np.cumsum(np.bincount(of_group))[:-1])
     left, drawn = np.bincount(of_class), members[:0]  # samples of each class that stay, positions that leave
@@ -299,8 +293,7 @@ def make_split(
     class_folds = dataset.class_folds or deal_classes(np.unique(y[pool]), n_folds, rng)
     test_seen = dataset.test_seen
     if rule == "official" and test_seen is None and dataset.groups is not None:
-        size = int(share_of(len(pool), seen_share))
-        test_seen = draw_groups(pool, y, dataset.groups, size, rng)
+        test_seen = draw(pool, y, int(share_of(len(pool), seen_share)), rng, dataset.groups)
     elif rule == "paper" or test_seen is None:
         test_seen = draw_test_seen(pool, y, class_folds, seen_share, rng)
     train = np.setdiff1d(pool, test_seen)

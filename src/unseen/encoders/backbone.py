@@ -11,7 +11,7 @@ import numpy as np
 
 from unseen._core.blocks import row_blocks
 from unseen._core.hub import HUB_PREFIX
-from unseen._core.prototypes import as_array
+from unseen._core.prototypes import encoded_rows
 from unseen.datasets.features import EncoderCard, check_same_encoder, describe_encoder
 from unseen.encoders._onnx import OnnxModel
 from unseen.encoders.preprocessing import Floats, Preprocessing, from_card, from_transformers
@@ -173,13 +173,8 @@ class CallableBackbone:
 
     def __call__(self, pixels: Floats) -> Floats:
         """Return the features (images, width)."""
-        found = as_array(self.function(pixels))
-        if found.ndim != 2 or len(found) != len(pixels):
-            raise UnseenError(
-                f"The backbone gave an array of shape {found.shape} for {len(pixels)} images, expected one "
-                "row per image."
-            )
-        return found.astype(np.float32, copy=False)
+        rows = encoded_rows(self.function(pixels), len(pixels), "The backbone", "image")
+        return rows.astype(np.float32, copy=False)
 
     def describe(self) -> EncoderCard:
         """Return the name of the callable, all that is known of it."""
