@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, IndexArray
 from unseen._core.labels import LabelArray, candidate_columns, check_labels, label_positions
 from unseen._core.prototypes import Prototypes, align, as_prototypes, attribute_names, prototype_parts
-from unseen._core.representation import Documented, one_line_repr
+from unseen._core.representation import Documented
 from unseen._core.rows import Rows, as_rows
 from unseen._core.scaling import Standardization
 from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
@@ -298,9 +298,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         check_is_fitted(self)
         names = tuple(self.attribute_names_.tolist()) if hasattr(self, "attribute_names_") else ()
         return Prototypes(self.classes_, names, self.prototypes_)
-
-    def __repr__(self) -> str:
-        return one_line_repr(self)
 
     # ---- the machinery behind them ----------------------------------------------------------------
 

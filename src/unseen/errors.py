@@ -27,6 +27,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {forms[near[0]]!r}?" if near else ""
 
 
+def expect(name: str, value: object, valid: object, expected: str) -> None:
+    """Reject a value that is not valid.
+
+    >>> expect("top", 0, 0 > 0, "at least 1")
+    Traceback (most recent call last):
+    unseen.errors.UnseenError: Got top=0, but expected at least 1.
+    """
+    if not valid:
+        raise UnseenError(f"Got {name}={value!r}, but expected {expected}.")
+
+
 def one_line(error: Exception) -> str:
     r"""Return the message of an error without line breaks, or its type if it has no message.
 

@@ -14,21 +14,21 @@ from sklearn.base import BaseEstimator
 Class = TypeVar("Class", bound=type)
 
 
-def one_line_repr(estimator: BaseEstimator, n_characters: int = 120) -> str:
-    """Return scikit-learn's ``repr`` of an estimator in one line of limited length.
+class Documented:
+    """An estimator with a repr in one line, of limited length.
+
+    Its HTML repr links its page in the documentation, if the package names its address.
 
     >>> from sklearn.decomposition import PCA
-    >>> one_line_repr(PCA(2, copy=True))
-    'PCA(n_components=2)'
+    >>> type("PCA", (Documented, PCA), {})(2, copy=True)
+    PCA(n_components=2)
     """
-    with np.printoptions(threshold=0, edgeitems=1):
-        return " ".join(BaseEstimator.__repr__(estimator, N_CHAR_MAX=n_characters).split())
-
-
-class Documented:
-    """An estimator whose HTML repr links its page in the documentation, if the package names its address."""
 
     _doc_link_module = "unseen"
+
+    def __repr__(self) -> str:
+        with np.printoptions(threshold=0, edgeitems=1):
+            return " ".join(BaseEstimator.__repr__(self, N_CHAR_MAX=120).split())
 
     @property
     def _doc_link_template(self) -> str:

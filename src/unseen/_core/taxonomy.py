@@ -16,7 +16,7 @@ from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.labels import UNKNOWN, is_missing, label_positions
 from unseen._core.prototypes import prototype_parts
 from unseen._core.tables import read_csv
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 
 CONFIDENCE = 0.8  # of a prediction, by default
 PAIRS = ("child", "parent")  # the columns of a table of pairs
@@ -100,8 +100,7 @@ class Taxonomy:
         >>> birds.answer(np.array([[0.5, 0.1, 0.4], [0.1, 0.9, 0.0], [0.4, 0.5, 0.1]]), 0.8).label.tolist()
         ['songbird', 'owl', 'unknown']
         """
-        if not 0 <= confidence <= 1:
-            raise UnseenError(f"Got confidence={confidence!r}, but expected a probability from 0 to 1.")
+        expect("confidence", confidence, 0 <= confidence <= 1, "a probability from 0 to 1")
         n = len(p)
         label = np.full(n, UNKNOWN, dtype=object)
         place, probability = np.full(n, len(self.levels)), np.ones(n)

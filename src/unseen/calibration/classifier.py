@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.blocks import BoolArray
 from unseen._core.labels import LabelArray
-from unseen._core.representation import Documented, one_line_repr
+from unseen._core.representation import Documented
 from unseen._core.rows import read_rows
 from unseen._core.scoring import class_scores, iter_scores, score_method
 from unseen.calibration.columns import column_names, find_columns, seen_columns
@@ -114,9 +114,6 @@ class CalibratedClassifier(
         """Subtract gamma from the scores of the seen classes and return the best class of every sample."""
         check_is_fitted(self, "gamma_")
         return self.classes_[self._maxima(X).predict_all(self.gamma_)]
-
-    def __repr__(self) -> str:
-        return one_line_repr(self)
 
     def _maxima(self, X: Any) -> ScoreMaxima:
         maxima = []

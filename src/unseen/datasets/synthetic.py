@@ -10,7 +10,7 @@ import numpy as np
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.labels import class_mask
 from unseen.datasets.dataset import ZeroShotDataset
-from unseen.errors import UnseenError
+from unseen.errors import expect
 
 UNSEEN_SHARE = 0.25
 UNDESCRIBED = 0.5  # part of a class that its description does not cover, relative to the part it covers
@@ -86,8 +86,8 @@ def load_synthetic(
 
 
 def _check_size(name: str, value: int, smallest: int) -> None:
-    if not isinstance(value, Integral) or value < smallest:
-        raise UnseenError(f"Got {name}={value!r}, but expected an integer of at least {smallest}.")
+    valid = isinstance(value, Integral) and value >= smallest
+    expect(name, value, valid, f"an integer of at least {smallest}")
 
 
 def _draw_samples(rng: np.random.Generator, Z: FloatArray, y: IndexArray, mapping: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen.encoders.images import open_image
-from unseen.errors import UnseenError, one_line
+from unseen.errors import UnseenError, expect, one_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -60,7 +60,7 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         """Check every field: files of any origin say what they are."""
-        _expect("crops", self.crops, self.crops in (1, 10), "1 or 10")
+        expect("crops", self.crops, self.crops in (1, 10), "1 or 10")
         _check_side("size", self.size)
         resize, size = self.sides
         _check_side("resize", resize)
@@ -70,10 +70,10 @@ class Preprocessing:
                 f"least {size}."
             )
         _triple("mean", self.mean)
-        _expect("std", self.std, min(_triple("std", self.std)) > 0, "three positive numbers")
+        expect("std", self.std, min(_triple("std", self.std)) > 0, "three positive numbers")
         modes = ("squash", "shortest")
-        _expect("resize_mode", self.resize_mode, self.resize_mode in modes, f"one of {', '.join(modes)}")
-        _expect("resample", self.resample, self.resample in RESAMPLE, f"one of {', '.join(RESAMPLE)}")
+        expect("resize_mode", self.resize_mode, self.resize_mode in modes, f"one of {', '.join(modes)}")
+        expect("resample", self.resample, self.resample in RESAMPLE, f"one of {', '.join(RESAMPLE)}")
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -117,20 +117,15 @@ class Preprocessing:
         return [(x, y, x + size, y + size) for x, y in [*corners, (right // 2, bottom // 2)]]
 
 
-def _expect(name: str, value: object, valid: object, expected: str) -> None:
-    if not valid:
-        raise UnseenError(f"Got {name}={value!r}, but expected {expected}.")
-
-
 def _check_side(name: str, value: object) -> None:
     valid = isinstance(value, int) and 0 < value <= LARGEST_SIDE
-    _expect(name, value, valid, f"a side in pixels, at most {LARGEST_SIDE}")
+    expect(name, value, valid, f"a side in pixels, at most {LARGEST_SIDE}")
 
 
 def _triple(name: str, value: Any) -> Triple:
     """Return one number per color channel."""
     numbers = isinstance(value, Sequence) and [type(v) in (int, float) for v in value] == [True] * 3
-    _expect(name, value, numbers and np.isfinite(value).all(), "three finite numbers")
+    expect(name, value, numbers and np.isfinite(value).all(), "three finite numbers")
     red, green, blue = map(float, value)
     return red, green, blue
 

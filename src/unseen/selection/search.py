@@ -21,7 +21,7 @@ from unseen._core.labels import LabelArray, label_positions
 from unseen._core.parallel import results
 from unseen._core.progress import progress
 from unseen._core.prototypes import as_prototypes
-from unseen._core.representation import Documented, one_line_repr, shorten_help
+from unseen._core.representation import Documented, shorten_help
 from unseen._core.samples import TrainingSet, as_samples
 from unseen.base import ZeroShotClassifier, last_step
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
@@ -352,9 +352,6 @@ class GZSLClassifierCV(
 
         check_is_fitted(self, "gamma_")
         return make_card(self)
-
-    def __repr__(self) -> str:
-        return one_line_repr(self)
 
 
 # ---- what the user passes ----------------------------------------------------------------------------
