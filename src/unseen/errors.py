@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,26 @@ def one_line(error: Exception) -> str:
     'too long'
     """
     return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def rephrase_errors(problem: str, advice: str = "") -> Iterator[None]:
+    """Turn whatever a library raises, such as on a damaged file, into an ``UnseenError`` in one line.
+
+    It says the problem, in parentheses what the library said, and what to do. Lack of memory is another
+    problem, and errors that are ours say enough.
+
+    >>> with rephrase_errors("a.json is not a JSON file", "Write it again."):
+    ...     raise KeyError("size")
+    Traceback (most recent call last):
+    unseen.errors.UnseenError: a.json is not a JSON file ('size'). Write it again.
+    """
+    try:
+        yield
+    except (MemoryError, UnseenError):
+        raise
+    except Exception as error:  # libraries have one class of errors for every kind of damage
+        raise UnseenError(f"{problem} ({one_line(error)}). {advice}".rstrip()) from error
 
 
 def need_extra(package: str, extra: str, purpose: str) -> UnseenError:

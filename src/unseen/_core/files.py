@@ -39,6 +39,15 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink()
 
 
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a list of class names or templates, without empty ones."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnseenError(f"{str(path)!r} is not a text file. Write one class name per line.") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
 def file_sha256(path: str | os.PathLike[str]) -> str:
     """Return the checksum of a file."""
     with open(path, "rb") as file:

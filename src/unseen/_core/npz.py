@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.errors import UnseenError, one_line
+from unseen.errors import UnseenError, rephrase_errors
 
 MOST_COMPRESSION = 1032  # deflate shrinks data by no larger factor, so a header that announces more is wrong
 LONGEST = 1024  # letters of a name: an array of text takes as much for every entry as for the longest
@@ -60,10 +60,8 @@ def text_array(texts: Iterable[str], where: str) -> NDArray[np.str_]:
 
 def map_npy(path: Path) -> NDArray[Any]:
     """Return the array in an ``.npy``, left on disk."""
-    try:
+    with rephrase_errors(f"{path} cannot be memory-mapped as an array"):
         return np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # a broken header raises many kinds of errors
-        raise UnseenError(f"{path} cannot be memory-mapped as an array: {one_line(error)}.") from error
 
 
 def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -131,16 +129,11 @@ class Member:
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open an archive; whatever is wrong with it becomes our error."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except FileNotFoundError as error:
-        raise UnseenError(f"{path} is missing.") from error
-    except (UnseenError, MemoryError):
-        raise
-    except Exception as error:  # zip, deflate and header can be broken in many ways, each with its own error
-        message = f"{path} is not a whole .npz file ({one_line(error)}). Write it again with numpy.savez."
-        raise UnseenError(message) from error
+    if not path.exists():
+        raise UnseenError(f"{path} is missing.")
+    broken = rephrase_errors(f"{path} is not a whole .npz file", "Write it again with numpy.savez.")
+    with broken, zipfile.ZipFile(path) as archive:
+        yield archive
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -15,7 +15,7 @@ from unseen._core.blocks import BLOCK, BoolArray, IndexArray
 from unseen._core.csv_files import iterate_csv
 from unseen._core.labels import shortened
 from unseen._core.npz import text_array
-from unseen.errors import UnseenError, import_extra, one_line
+from unseen.errors import UnseenError, import_extra, rephrase_errors
 
 TABLES = (".csv", ".parquet")
 INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls a row index without a name
@@ -157,13 +157,9 @@ def _as_numbers(cells: Sequence[str]) -> Column:
 
 def _read_parquet(path: Path) -> Table:
     parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
-    try:
+    with rephrase_errors(f"{path} cannot be read as Parquet"):
         table = parquet.read_table(path)
         found = {name: _from_arrow(column) for name, column in zip(table.column_names, table.columns)}
-    except MemoryError:
-        raise
-    except Exception as error:  # every kind of damage has its own error
-        raise UnseenError(f"{path} cannot be read as Parquet ({one_line(error)}).") from error
     if not found or not table.num_rows:
         raise UnseenError(f"{path} has no rows, expected one row per sample or class.")
     return Table(path, found)

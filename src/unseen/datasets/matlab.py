@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unseen._core.npz import MOST_COMPRESSION, check_fits
 from unseen.datasets.mat5 import decode, read_mat5
-from unseen.errors import UnseenError, import_extra, one_line
+from unseen.errors import import_extra, rephrase_errors
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HDF5_OFFSET = 512  # MATLAB puts a text of its own in front of the HDF5 part
@@ -20,15 +20,10 @@ HDF5_OFFSET = 512  # MATLAB puts a text of its own in front of the HDF5 part
 def read_mat(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return those of the named variables that the file has, as MATLAB shows them; text as arrays of str."""
     read = _read_hdf5 if _is_hdf5(path) else read_mat5
-    try:
+    expected = "Expected version 5 or 7.3; it may be truncated or another kind of file"
+    advice = f"{expected}, so delete it and download it again."
+    with rephrase_errors(f"{path} cannot be read as a MATLAB file", advice):
         found = read(path, names)
-    except (MemoryError, UnseenError):
-        raise
-    except Exception as error:  # h5py raises a different one for every kind of damage
-        raise UnseenError(
-            f"{path} cannot be read as a MATLAB file: {one_line(error)}. Expected version 5 or 7.3; it may "
-            "be truncated or another kind of file, so delete it and download it again."
-        ) from error
     texts = {name: np.char.strip(value.ravel()) for name, value in found.items() if value.dtype.kind == "U"}
     return found | texts
 

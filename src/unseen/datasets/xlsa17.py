@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen._core.blocks import IndexArray
+from unseen._core.files import read_lines
 from unseen._core.labels import label_positions
 from unseen.datasets.dataset import ClassFolds, ZeroShotDataset, as_features
 from unseen.datasets.download import download_command
@@ -44,7 +45,8 @@ def load_xlsa17(
         files.append(feature_file)
     else:
         missing.append(_download_hint(path, feature_file))
-        listed = _read_list(folder / "testclasses.txt") if names else []
+        test_classes = folder / "testclasses.txt"
+        listed = read_lines(test_classes) if names and test_classes.exists() else []
         content["unseen_classes"] = np.array(listed, dtype=str)
     name, labels = path.resolve().name, str(feature_file)
     folds = _listed_folds(folder, names) if names else None
@@ -104,10 +106,5 @@ def _listed_folds(folder: Path, names: list[str]) -> ClassFolds | None:
         files = [folder / f"{part}classes{len(folds) + 1}.txt" for part in ("train", "val")]
         if not all(file.exists() for file in files):
             return tuple(folds) or None
-        train, val = (np.sort(label_positions(_read_list(file), names, str(file))) for file in files)
+        train, val = (np.sort(label_positions(read_lines(file), names, str(file))) for file in files)
         folds.append((train, val))
-
-
-def _read_list(path: Path) -> list[str]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [line.strip() for line in lines if line.strip()]

@@ -12,7 +12,7 @@ from unseen._core.blocks import FloatArray
 from unseen._core.files import file_sha256
 from unseen.datasets.features import EncoderCard
 from unseen.encoders.references import Modality, Reference, find_model
-from unseen.errors import UnseenError, import_extra, one_line
+from unseen.errors import UnseenError, import_extra, one_line, rephrase_errors
 
 
 class OnnxModel:
@@ -33,7 +33,7 @@ class OnnxModel:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # errors are raised, no need to print them as well
         options.intra_op_num_threads = threads or 0
-        try:
+        with rephrase_errors(f"{str(file)!r} is not a model that can be run"):
             self.session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
             self.inputs = self.session.get_inputs()
             # both fail if a name is not valid text
@@ -41,8 +41,6 @@ class OnnxModel:
             self.outputs = {entry.name: len(entry.shape) for entry in self.session.get_outputs()}
             if not self.outputs:
                 raise ValueError("it has no output")
-        except Exception as error:  # ONNX Runtime has one exception class per status code
-            raise UnseenError(f"{str(file)!r} is not a model that can be run: {one_line(error)}") from error
 
     def describe(self) -> EncoderCard:
         """Return what determines the features: the file and its checksum, output and pooling."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from unseen._core.csv_files import write_csv
-from unseen._core.files import write_npz
+from unseen._core.files import read_lines, write_npz
 from unseen._core.prototypes import Encoder, Prototypes
 from unseen._core.tables import read_csv
 from unseen.datasets.features import EncoderCard, encoder_array
@@ -41,7 +41,7 @@ def read_classes(source: str | PathLike[str]) -> dict[str, list[str]]:
         names = sorted(entry.name for entry in path.iterdir() if entry.is_dir() and entry.name[0] != ".")
         return _once(names, str(path))
     if path.is_file():
-        return _read_table(path) if path.suffix == ".csv" else _once(_read_lines(path), str(path))
+        return _read_table(path) if path.suffix == ".csv" else _once(read_lines(path), str(path))
     names = str(source).split(",")
     looks_like_path = path.suffix in LIST_FILES or len(path.parts) > 1
     if isinstance(source, PathLike) or (len(names) == 1 and looks_like_path):
@@ -64,14 +64,6 @@ def _once(names: Iterable[str], where: str) -> dict[str, list[str]]:
     if not found:
         raise UnseenError(f"{where} names no class.")
     return found
-
-
-def _read_lines(path: Path) -> list[str]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise UnseenError(f"{str(path)!r} is not a text file. Write one class name per line.") from None
-    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _read_table(path: Path) -> dict[str, list[str]]:
@@ -126,7 +118,7 @@ def read_templates(given: Sequence[str]) -> list[str]:
     found: list[str] = []
     for text in given:
         path = Path(text)
-        found += _read_lines(path) if "{}" not in text and path.is_file() else [text]
+        found += read_lines(path) if "{}" not in text and path.is_file() else [text]
     return found
 
 

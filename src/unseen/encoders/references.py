@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from unseen._core.hub import HUB_PREFIX, fetch_files
-from unseen.errors import UnseenError, did_you_mean, one_line
+from unseen.errors import UnseenError, did_you_mean, rephrase_errors
 
 Reference = str | os.PathLike[str]
 Modality = Literal["image", "text"]
@@ -55,10 +55,8 @@ class ModelFiles(NamedTuple):
         file = self.folder / name
         if not file.is_file():
             return {}
-        try:
+        with rephrase_errors(f"{str(file)!r} is not a JSON file"):
             content = json.loads(file.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise UnseenError(f"{str(file)!r} is not a JSON file: {one_line(error)}.") from error
         if not isinstance(content, dict):
             raise UnseenError(f"{str(file)!r} holds a {type(content).__name__}, expected a JSON object.")
         return content

@@ -12,7 +12,7 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.progress import progress
 from unseen.encoders._onnx import OnnxModel
 from unseen.encoders.references import ModelFiles, Reference
-from unseen.errors import UnseenError, import_extra, one_line
+from unseen.errors import UnseenError, import_extra, rephrase_errors
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -102,17 +102,13 @@ class TextEncoder(OnnxModel):
                 f"{self.file.name} takes token numbers, but there is no {str(file)!r}. Put the model's "
                 "tokenizer.json beside it."
             )
-        try:
+        with rephrase_errors(f"{str(file)!r} is not a tokenizer that can be used"):
             tokenizer: Tokenizer = tokenizers.Tokenizer.from_file(str(file))
             limit = _find_limit(tokenizer, self.files, self.length)
             _set_padding(tokenizer, self.files, self.length, limit)
             if limit is not None:
                 tokenizer.enable_truncation(**{**(tokenizer.truncation or {}), "max_length": limit})
             encoded = [tokenizer.encode(text) for text in texts]  # padding must not depend on the batch
-        except Exception as error:  # the package has no exception class of its own
-            raise UnseenError(
-                f"{str(file)!r} is not a tokenizer that can be used: {one_line(error)}."
-            ) from error
         if n_cut := sum(bool(text.overflowing) for text in encoded):
             warnings.warn(
                 f"{n_cut} of {len(texts)} texts are too long for the encoder and were cut to {limit} tokens.",
