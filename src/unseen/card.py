@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -135,14 +136,15 @@ def find_problems(model: GZSLClassifierCV, X: Any) -> list[Check]:
     method = last_step(model.estimator_)
     if not isinstance(method, ZeroShotClassifier):
         return []
-    found = check_training(
-        X if method is model.estimator_ and method.normalize != "standard" else None,
-        method.prototypes_,
-        list(map(str, method.classes_)),
-        method.seen_,
+    data = SimpleNamespace(
+        X=X if method is model.estimator_ and method.normalize != "standard" else None,
+        prototypes=method.prototypes_,
+        class_names=list(map(str, method.classes_)),
+        seen=method.seen_,
         attribute_names=list(map(str, getattr(method, "attribute_names_", ()))),
         feature_names=list(map(str, getattr(method, "feature_names_in_", ()))),
     )
+    found = check_training(data)
     model.held_out_.facts["checks"] = [check.to_json() for check in found]
     return [*found, *model_checks(lost=lost_classes(model))]
 

@@ -93,5 +93,5 @@ def test_the_samples_are_read_once(flawed, form, monkeypatch):
 
     read, blocks = [], checks.feature_blocks
     monkeypatch.setattr(checks, "feature_blocks", lambda X: read.append(len(X)) or blocks(X))
-    found = checks.check_training(form(flawed.X), flawed.prototypes, flawed.class_names, flawed.seen)
+    found = checks.check_training(replace(flawed, X=form(flawed.X)))
     assert "U006" in [check.code for check in found] and read == [len(flawed.X)]

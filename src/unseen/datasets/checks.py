@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from scipy.spatial.distance import pdist
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, class_sums
 from unseen._core.checks import Check, list_names, model_checks, select
 from unseen._core.labels import class_mask
-from unseen._core.rows import Rows
 from unseen.datasets.dataset import ZeroShotDataset, feature_blocks
 from unseen.datasets.splits import training_samples
 
@@ -32,34 +30,15 @@ def check_dataset(
     return select((check for find in (*_WARNINGS, *_NOTES, *more) for check in find(data)), ignore)
 
 
-def check_training(
-    X: Any,
-    prototypes: FloatArray,
-    class_names: Sequence[str],
-    seen: BoolArray,
-    *,
-    attribute_names: Sequence[str] = (),
-    feature_names: Sequence[str] = (),
-) -> list[Check]:
+def check_training(data: Any) -> list[Check]:
     """Return the warnings about what a model is fitted on, in one pass over its samples.
 
     Parameters
     ----------
-    X : array, Rows, DataFrame or None
-        None if the scales of the features do not matter.
-    prototypes : array of shape (n_classes, n_attributes)
-    class_names : sequence of str
-    seen : array of bool, shape (n_classes,)
-    attribute_names, feature_names : sequence of str, optional
+    data : object
+        With ``X`` (None if the scales of the features do not matter), ``prototypes``, ``class_names``,
+        ``seen``, ``attribute_names`` and ``feature_names``, as a ``ZeroShotDataset`` has them.
     """
-    data: Any = SimpleNamespace(
-        X=X if X is None or isinstance(X, Rows) else np.asarray(X),
-        prototypes=prototypes,
-        class_names=class_names,
-        seen=seen,
-        attribute_names=attribute_names,
-        feature_names=feature_names,
-    )
     return select(check for find in _WARNINGS for check in find(data))
 
 

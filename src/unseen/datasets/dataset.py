@@ -17,8 +17,8 @@ from unseen._core.blocks import BoolArray, FloatArray, IndexArray, row_blocks
 from unseen._core.checks import Check
 from unseen._core.files import file_sha256
 from unseen._core.labels import class_mask, label_positions
-from unseen._core.npz import LONGEST
-from unseen._core.rows import Rows, release_pages
+from unseen._core.npz import text_array
+from unseen._core.rows import Rows, read_rows, release_pages
 from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
@@ -197,9 +197,12 @@ def as_features(X: NDArray[Any]) -> FloatArray:
 
 
 def feature_blocks(X: Any) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the features in blocks of rows, with the place of each; what was read from disk is released."""
+    """Yield features (an array, Rows or a DataFrame) in blocks of rows, with the place of each.
+
+    What was read from disk is released.
+    """
     for block in row_blocks(len(X)):
-        yield block, X[block]
+        yield block, np.asarray(read_rows(X, block))
         release_pages(X)
 
 
@@ -262,9 +265,7 @@ def _check_classes(data: ZeroShotDataset) -> None:
 
 def check_class_names(names: Sequence[str]) -> None:
     """Reject names that are overlong or not unique."""
-    longest = max(map(len, names), default=0)
-    if longest > LONGEST:
-        raise UnseenError(f"A class name has {longest} letters, expected at most {LONGEST}.")
+    text_array(names, "class_names")
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise UnseenError(f"Class {twice!r} is listed twice. Give every class a name of its own.")
