@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Self
 
+from unseen._core.labels import shortened
 from unseen.errors import UnseenError, did_you_mean
 
 # code -> severity and title; docs/checks.md has a section for each
@@ -105,14 +106,13 @@ def warn_about(checks: Iterable[Check], stacklevel: int = 1) -> None:
         warnings.warn(line, UserWarning, stacklevel=stacklevel + 1)
 
 
-def list_names(names: Sequence[object], most: int = 5) -> str:
-    """Return names in quotes, the first few of many.
+def list_names(names: Iterable[object]) -> str:
+    """Return names in quotes, the first five of many.
 
-    >>> list_names(["a", "b", "c"], most=2)
-    "'a', 'b', ..."
+    >>> list_names(["owl", "jay"])
+    "'owl', 'jay'"
     """
-    shown = ", ".join(repr(str(name)) for name in names[:most])
-    return f"{shown}, ..." if len(names) > most else shown
+    return shortened([repr(str(name)) for name in names], 5)
 
 
 # ---- a fitted model ------------------------------------------------------------------------------------

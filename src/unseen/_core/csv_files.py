@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from unseen._core.files import atomic_path
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, rephrase_errors
 
 LONGEST_LINE = 2**24  # characters, enough for a million numbers
 SEPARATORS = (",", ";", "\t", "|")
@@ -24,30 +24,26 @@ def iterate_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     semicolons numbers may have a decimal comma, as spreadsheets write them in many countries. Every row is
     as long as the header, and there is at least one.
     """
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            separator = _separator(next((line for line in _lines(path, file) if line.strip()), ""))
-            file.seek(0)
-            yield from _checked_rows(path, file, separator)
-    except FileNotFoundError:
-        raise UnseenError(f"There is no file {path}.") from None
-    except UnicodeDecodeError as error:
-        raise UnseenError(f"{path} is not a CSV file in UTF-8 ({error}). Save it as CSV UTF-8.") from error
-    except csv.Error as error:
-        raise UnseenError(f"{path} is not a CSV file ({error}).") from error
+    if not path.is_file():
+        raise UnseenError(f"There is no file {path}.")
+    broken = rephrase_errors(f"{path} is not a CSV file in UTF-8", "Save it as CSV UTF-8.")
+    with broken, open(path, newline="", encoding="utf-8-sig") as file:
+        separator = _separator(next((line for line in _lines(file) if line.strip()), ""))
+        file.seek(0)
+        yield from _checked_rows(path, file, separator)
 
 
-def _lines(path: Path, file: TextIO) -> Iterator[str]:
+def _lines(file: TextIO) -> Iterator[str]:
     """Yield the lines of a file; one that is too long is an error before it fills the memory."""
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
-            raise UnseenError(f"{path} is not a CSV file (a line has more than {LONGEST_LINE} characters).")
+            raise ValueError(f"a line has more than {LONGEST_LINE} characters")
         yield line
 
 
 def _checked_rows(path: Path, file: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the header, then the rows with decimal points; a row of another length is an error."""
-    reader = csv.reader(_lines(path, file), delimiter=separator)
+    reader = csv.reader(_lines(file), delimiter=separator)
     header: list[str] = []
     n_rows, following = 0, 1
     for row in reader:
