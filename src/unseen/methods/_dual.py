@@ -32,11 +32,10 @@ where G has the pushes that attain the losses; they are feasible, and give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from tempfile import TemporaryFile
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg.blas import sgemm
@@ -45,6 +44,7 @@ from threadpoolctl import ThreadpoolController
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import read_ahead, release_pages
+from unseen._core.training import Training
 
 BLOCK = 256  # samples whose scores come from one matrix product
 PART = 16  # samples that move together: fewer converge in fewer epochs, more are quicker in each
@@ -54,19 +54,46 @@ PATIENCE = 50  # epochs after which a model is finished by descent on the primal
 VARIABLES = 2**20  # of the primal problem, at most: L-BFGS keeps fifty times as many numbers
 SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
+blas_threads = cache(ThreadpoolController)  # made once: the search for libraries takes milliseconds
 # (u, w) -> the point of w Q that is nearest to u; arrays are (samples, models, classes)
 Projection = Callable[[FloatArray, FloatArray], FloatArray]
 # violations -> weight of every sample, (samples, models, 1)
 Weights = Callable[[FloatArray], FloatArray]
 
 
-class Features(Protocol):
-    """Rows of float32 features in the order in which they are visited."""
+@dataclass(frozen=True)
+class VisitedRows:
+    """Features in the order of the visits, in float32: ``(x - shift) / scale``, made when asked for.
+
+    The shift is half the mean of the features; with the scale their mean squared length is 1.
+    """
+
+    training: Training
+    order: IndexArray  # (samples,)
+    shift: FloatArray  # (features,)
+    scale: float
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Number of samples and of features."""
+        return self.training.X.shape
 
-    def __getitem__(self, rows: slice, /) -> FloatArray: ...
+    def __getitem__(self, rows: slice) -> FloatArray:
+        index = self.order[rows]
+        places = np.argsort(index)
+        X = np.empty((len(index), self.shape[1]), dtype=np.float32)
+        X[places] = (self.training.rows(index[places]) - self.shift) / self.scale
+        return X
+
+    def copy(self) -> FloatArray:
+        """Return all rows as one array."""
+        X = np.empty(self.shape, dtype=np.float32)
+        for block in row_blocks(len(X)):
+            X[block] = self[block]
+        return X
+
+
+Features = FloatArray | VisitedRows  # (samples, features), float32
 
 
 @dataclass(frozen=True)
@@ -85,10 +112,10 @@ class Problem:
         """Whether the features are an array, and not read when they are asked for."""
         return isinstance(self.X, np.ndarray)
 
-    def blocks(self, numbers: Iterable[int]) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield (place, features) of these blocks; a thread reads the next one from disk meanwhile."""
+    def blocks(self, numbers: IndexArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield (place, features) of some or all blocks; a thread reads the next one from disk meanwhile."""
         places = list(row_blocks(len(self.y), BLOCK))
-        keys = [places[number] for number in numbers]
+        keys = places if numbers is None else [places[number] for number in numbers]
         read = map if self.in_memory else read_ahead
         return zip(keys, read(self.X.__getitem__, keys))
 
@@ -123,36 +150,6 @@ class Solution:
     gap: float = np.inf  # (P - D) / P(0)
 
 
-def solve_path(
-    problem: Problem,
-    alphas: Sequence[float],
-    tol: float,
-    max_iter: int,
-    rng: np.random.RandomState,
-    trainer: Callable[[Problem, Sequence[float]], Stack] | None = None,
-    n_arrays: int = 1,
-) -> list[Solution]:
-    """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs.
-
-    ``trainer`` is ``Stack`` by default; another one keeps ``n_arrays`` as large as the dual variables.
-    """
-    seed = rng.randint(2**31)
-    size = 4 * n_arrays * len(problem.y) * len(problem.margins)  # bytes that a model keeps
-    solutions = []
-    for part in row_blocks(len(alphas), max(1, MEMORY // size)):
-        # the same order of visits, so that a path does not depend on how it is cut
-        solutions += (trainer or Stack)(problem, alphas[part]).solve(
-            tol, max_iter, np.random.RandomState(seed)
-        )
-    return solutions
-
-
-@cache
-def blas_threads() -> ThreadpoolController:
-    """Return what limits the threads of BLAS; the search for its libraries takes milliseconds."""
-    return ThreadpoolController()
-
-
 @cache
 def halves(start: int, stop: int, size: int) -> tuple[tuple[slice, slice | None], ...]:
     """Return (part, None) for parts of a block in order, and (second half, first half) in between.
@@ -173,27 +170,22 @@ def halves(start: int, stop: int, size: int) -> tuple[tuple[slice, slice | None]
 class Stack:
     """Models that differ in alpha alone and are trained together, as rows of the same matrix products."""
 
-    def __init__(self, problem: Problem, alphas: Sequence[float]) -> None:
+    def __init__(self, problem: Problem, alphas: Sequence[float], tol: float, max_iter: int) -> None:
         n, classes = len(problem.y), len(problem.margins)
         self.problem = self.visited = problem
+        self.tol, self.max_iter = tol, max_iter
         self.solutions = [Solution() for _ in alphas]
         self.active = np.arange(len(alphas))
+        # gap, met on the way, at which it is time to look at a model
+        self.due = np.full(len(alphas), float(tol))
         # 2 alpha n, as far as float32 can divide by it
         self.double = np.clip([2 * n * alpha for alpha in alphas], 1e-24, 1e30).astype(np.float32)
         self.C = np.zeros((problem.X.shape[1], len(alphas), classes), dtype=np.float32)
         self.b = zeros((n, len(alphas), classes))
         self.w = np.ones((n, len(alphas), 1), dtype=np.float32)
-        self.n_blocks = len(range(0, n, BLOCK))
         self.epoch = 0
         self.at_zero = self._loss_at_zero() or 1.0
         self.products: dict[int, FloatArray] = {}
-        self._new_buffers()
-        self.threads = blas_threads()
-
-    def _new_buffers(self) -> None:
-        """Make room for the scores of a block and for the changes of G K / (2 alpha n)."""
-        size = min(BLOCK, len(self.problem.y))
-        self.buffers = np.empty((2, size, *self.C.shape[1:]), dtype=np.float32)
 
     def _loss_at_zero(self) -> float:
         """Return P(0), the mean loss if all scores are 0."""
@@ -206,40 +198,27 @@ class Stack:
             losses.append(problem.push(v, w)[1][0])
         return float(counts @ losses) / len(problem.y)
 
-    def solve(self, tol: float, max_iter: int, rng: np.random.RandomState) -> list[Solution]:
+    def solve(self, rng: np.random.RandomState) -> list[Solution]:
         """Visit all samples until every gap is at most ``tol``, ``max_iter`` times at most."""
+        n_blocks = len(range(0, len(self.problem.y), BLOCK))
+        n_variables = self.problem.X.shape[1] * self.C.shape[2]  # of one model's A
         while len(self.active):
-            passed = self._visit_all(rng.permutation(self.n_blocks))
+            passed = self._visit_all(rng.permutation(n_blocks))
             self.epoch += 1
             # gaps that were met on the way belong to models that have moved since: look again
-            slow = self.epoch == PATIENCE < max_iter and self._n_variables() <= VARIABLES
-            near = np.flatnonzero((passed <= self._look_at(tol)) | slow | (self.epoch == max_iter))
+            slow = self.epoch == PATIENCE < self.max_iter and n_variables <= VARIABLES
+            last = self.epoch == self.max_iter
+            near = np.flatnonzero((passed <= self.due) | slow | last)
             if len(near):
                 A = self._weights(near)
-                gap = self._look(near, A, tol)
-                for i in np.flatnonzero(gap > tol) if slow else ():
-                    gap[i] = self._descend(near[i], A[:, i], tol, max_iter)
-                done = (gap <= tol) | (self.epoch == max_iter)
+                gap = self._gap(near, A)
+                for i in np.flatnonzero(gap > self.tol) if slow else ():
+                    gap[i] = self._descend(near[i], A[:, i])
+                done = (gap <= self.tol) | last
                 self._finish(near[done], A[:, done], gap[done])
         return self.solutions
 
-    def _n_variables(self) -> int:
-        """Return the number of entries of one model's A."""
-        return self.problem.X.shape[1] * self.C.shape[2]
-
     # ---- what a trainer that visits other features than those of the problem overrides ----
-
-    def _look_at(self, tol: float) -> float | FloatArray:
-        """Return the gap, met on the way, at which it is time to look at a model."""
-        return tol
-
-    def _look(self, models: IndexArray, A: FloatArray, tol: float) -> FloatArray:
-        """Return (P - D) / P(0) of some models with the weights A."""
-        return self._gap(models, A)
-
-    def _restart(self, models: IndexArray, C: FloatArray) -> None:
-        """Go on with exact C, without what rounding has added up."""
-        self.C[:, models] = C
 
     def _note(self, block: slice, models: IndexArray, F: FloatArray) -> None:
         """Take note of exact scores (block, models, classes)."""
@@ -247,17 +226,15 @@ class Stack:
     def _complete(self, block: slice, F: FloatArray) -> None:
         """Add to the scores of a block what the visited features leave out, in place."""
 
-    def _products_of(self, block: slice, X: FloatArray) -> FloatArray:
-        """Return ``X X'`` of a block with all features, of which X are those visited."""
-        return np.asarray(X @ X.T)
-
     # ---- one epoch after another -----------------------------------------------------------------------
 
     def _visit_all(self, order: IndexArray) -> FloatArray:
         """Visit every sample once; return the gap of each model, as it was met on the way."""
         sums = np.zeros((2, len(self.active)))  # of loss and gap
+        # the scores of a block, and the changes of G K / (2 alpha n)
+        buffers = np.empty((2, min(BLOCK, len(self.problem.y)), *self.C.shape[1:]), dtype=np.float32)
         for block, X in self.visited.blocks(order):
-            self._visit(block, X, sums)
+            self._visit(block, X, sums, buffers)
         loss, gap = sums / len(self.problem.y)
         for i, value in zip(self.active, loss):
             self.solutions[i].losses.append(float(value))
@@ -266,7 +243,7 @@ class Stack:
     def _weights(self, models: IndexArray) -> FloatArray:
         """Return ``A' = -X' G / (2 alpha n)`` of some models (features, models, classes)."""
         A = np.zeros((self.problem.X.shape[1], len(models), self.C.shape[2]), dtype=np.float32)
-        for block, X in self.problem.blocks(range(self.n_blocks)):
+        for block, X in self.problem.blocks():
             subtract_product(rows_of(A), X.T, rows_of(self._pushes(block, models)))
         return A
 
@@ -280,9 +257,10 @@ class Stack:
         """Return (P - D) / P(0) of some models with the weights A."""
         problem = self.problem
         C = problem.mix(A)
-        self._restart(models, C)
+        if self.visited is problem:  # go on with exact C, without what rounding has added up
+            self.C[:, models] = C
         gap = np.zeros(len(models))
-        for block, X in problem.blocks(range(self.n_blocks)):
+        for block, X in problem.blocks():
             b = self.b[block][:, models]
             F = (X @ rows_of(C)).reshape(b.shape)
             self._note(block, models, F)
@@ -293,14 +271,13 @@ class Stack:
             gap += _dot(d, v) - _dot(d, d) / 2
         return gap / len(problem.y) / self.at_zero
 
-    def _descend(self, model: int, A: FloatArray, tol: float, max_iter: int) -> float:
+    def _descend(self, model: int, A: FloatArray) -> float:
         """Try to finish a model by descent from A, which is changed if that succeeds; return the gap."""
         alpha = float(self.double[model]) / (2 * len(self.problem.y))
-        found = descend(
-            self.problem, alpha, self.w[:, [model]], A.T, tol * self.at_zero, max_iter - self.epoch
-        )
+        tol, max_iter = self.tol * self.at_zero, self.max_iter - self.epoch
+        found = descend(self.problem, alpha, self.w[:, [model]], A.T, tol, max_iter)
         gap = found.gap / self.at_zero
-        if gap <= tol:
+        if gap <= self.tol:
             A[...] = found.A.T
             self.solutions[self.active[model]].losses += found.losses
         return gap
@@ -311,20 +288,19 @@ class Stack:
             self.solutions[j].A = np.ascontiguousarray(A[:, i].T)
             self.solutions[j].gap = float(gap[i])
         left = np.delete(np.arange(len(self.active)), models)
-        self.active, self.double = self.active[left], self.double[left]
+        self.active, self.due, self.double = self.active[left], self.due[left], self.double[left]
         # contiguous, unlike what an index would give, so that products can change them in place
         self.C, self.b, self.w = (np.take(array, left, axis=1) for array in (self.C, self.b, self.w))
-        self._new_buffers()
 
-    def _visit(self, block: slice, X: FloatArray, sums: FloatArray) -> None:
+    def _visit(self, block: slice, X: FloatArray, sums: FloatArray, buffers: FloatArray) -> None:
         """Move the dual variables of a block, part by part; add the gaps that were met to the sums."""
         y, b, w = self.problem.y[block], self.b[block], self.w[block]
-        F, moved = self.buffers[:, : len(y)]  # (block, models, classes)
+        F, moved = buffers[:, : len(y)]  # (block, models, classes)
         np.matmul(X, rows_of(self.C), out=rows_of(F))
         products = self._products(block, X)  # (block, block)
         self._complete(block, F)
         size = min(PART, max(1, len(self.problem.y) // 8))
-        with self.threads.limit(limits=1):  # these products are too small to share
+        with blas_threads().limit(limits=1):  # these products are too small to share
             for part, before in halves(0, len(y), size):
                 if before is None:
                     self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
@@ -334,10 +310,10 @@ class Stack:
         release_pages(self.b)
 
     def _products(self, block: slice, X: FloatArray) -> FloatArray:
-        """Return ``X X'`` of a block with all features; features in memory are multiplied once."""
+        """Return ``X X'`` of a block; features in memory are multiplied once."""
         if block.start in self.products:
             return self.products[block.start]
-        products = self._products_of(block, X)
+        products = np.asarray(X @ X.T)
         if self.problem.in_memory:
             self.products[block.start] = products
         return products
@@ -400,7 +376,7 @@ def descend(
         nonlocal loss
         V = flat.reshape(len(roots), A.shape[1])
         loss, GX = 0.0, np.zeros(A.shape)
-        for block, X in problem.blocks(range(-(-n // BLOCK))):
+        for block, X in problem.blocks():
             v = problem.violations((X @ V.T @ L.T)[:, None], problem.y[block])  # (block, 1, classes)
             u, losses = problem.push(v, w[block])
             loss += losses[0] / n

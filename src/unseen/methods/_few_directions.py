@@ -20,7 +20,8 @@ import numpy as np
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import release_pages
-from unseen.methods._dual import PATIENCE, Features, Problem, Stack, rows_of, zeros
+from unseen.methods import _dual
+from unseen.methods._dual import PATIENCE, Features, Problem, Solution, Stack, rows_of, zeros
 
 DIRECTIONS = 384  # in which samples are visited if there are at least four times as many features
 LOOK = 0.01  # gap in these directions at which a model first sees all features
@@ -42,37 +43,54 @@ def in_few_directions(X: Features) -> FloatArray:
     return np.concatenate([X[block] @ Q for block in blocks])
 
 
+def solve_path(
+    problem: Problem,
+    Z: FloatArray | None,
+    alphas: Sequence[float],
+    tol: float,
+    max_iter: int,
+    rng: np.random.RandomState,
+) -> list[Solution]:
+    """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs.
+
+    Samples are visited in few directions Z, if there are any.
+    """
+    seed = rng.randint(2**31)
+    n_arrays = 1 if Z is None else 2  # dual variables, and scores at the last look
+    size = 4 * n_arrays * len(problem.y) * len(problem.margins)  # bytes that a model keeps
+    solutions = []
+    for part in row_blocks(len(alphas), max(1, _dual.MEMORY // size)):
+        task = problem, alphas[part], tol, max_iter
+        stack = Stack(*task) if Z is None else ShortStack(*task, Z)
+        # the same order of visits, so that a path does not depend on how it is cut
+        solutions += stack.solve(np.random.RandomState(seed))
+    return solutions
+
+
 class ShortStack(Stack):
     """Models that are trained together on samples in few directions Z; their C is its change since a look."""
 
-    n_arrays = 2  # dual variables, and scores at the last look
-
-    def __init__(self, problem: Problem, alphas: Sequence[float], Z: FloatArray) -> None:
-        super().__init__(problem, alphas)
+    def __init__(
+        self, problem: Problem, alphas: Sequence[float], tol: float, max_iter: int, Z: FloatArray
+    ) -> None:
+        super().__init__(problem, alphas, tol, max_iter)
         self.visited = replace(problem, X=Z)
         self.C = np.zeros((Z.shape[1], *self.C.shape[1:]), dtype=np.float32)
         # X C0' + R R' G0 K / (2 alpha n) at the last look (samples, models, classes)
         self.scores = zeros(self.b.shape)
         self.gap = np.full(len(alphas), np.inf)  # at the last look
-        self.due = np.full(
-            len(alphas), LOOK
-        )  # gap that a model meets on its way when it is time for the next
+        self.due[:] = max(LOOK, tol)
         self.left_out: dict[int, FloatArray] = {}  # R R' of each block, by its start
         self.short, self.stalled = True, False
 
-    def _look_at(self, tol: float) -> float | FloatArray:
-        return np.maximum(self.due, tol) if self.short else tol
-
-    def _look(self, models: IndexArray, A: FloatArray, tol: float) -> FloatArray:
-        gap = super()._look(models, A, tol)
-        self.stalled = bool(
-            (gap >= np.maximum(self.gap[models], 2 * tol)).any()
-        )  # near tol it goes up and down
-        self.gap[models], self.due[models] = gap, gap / 10
+    def _gap(self, models: IndexArray, A: FloatArray) -> FloatArray:
+        gap = super()._gap(models, A)
+        if self.short:
+            self.C[:, models] = 0
+            near_tol = 2 * self.tol  # where the gap goes up and down
+            self.stalled = bool((gap >= np.maximum(self.gap[models], near_tol)).any())
+            self.gap[models], self.due[models] = gap, np.maximum(gap / 10, self.tol)
         return gap
-
-    def _restart(self, models: IndexArray, C: FloatArray) -> None:
-        super()._restart(models, C if not self.short else np.zeros(()))
 
     def _note(self, block: slice, models: IndexArray, F: FloatArray) -> None:
         if self.short:
@@ -89,18 +107,18 @@ class ShortStack(Stack):
         GK = self.problem.mix(self._pushes(block, models))
         return (self.left_out[block.start] @ rows_of(GK)).reshape(GK.shape)
 
-    def _products_of(self, block: slice, X: FloatArray) -> FloatArray:
-        if not self.short:
-            return super()._products_of(block, X)
-        products = super()._products_of(block, self.problem.X[block])
-        self.left_out[block.start] = products - X @ X.T
+    def _products(self, block: slice, X: FloatArray) -> FloatArray:
+        products = super()._products(block, self.problem.X[block])
+        if self.short and block.start not in self.left_out:
+            self.left_out[block.start] = products - X @ X.T
         return products
 
     def _finish(self, models: IndexArray, A: FloatArray, gap: FloatArray) -> None:
         left = np.delete(np.arange(len(self.active)), models)
         super()._finish(models, A, gap)
         self.scores = np.take(self.scores, left, axis=1)
-        self.gap, self.due = self.gap[left], self.due[left]
+        self.gap = self.gap[left]
         if self.short and len(left) and (self.stalled or self.epoch >= PATIENCE):
             self.visited, self.short = self.problem, False
+            self.due[:] = self.tol
             self.C = self.problem.mix(self._weights(np.arange(len(left))))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,9 +13,8 @@ from sklearn.utils import check_random_state
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
-from unseen.errors import UnseenError
-from unseen.methods._dual import BLOCK, Features, Problem, solve_path
-from unseen.methods._few_directions import ShortStack, few_directions_pay, in_few_directions
+from unseen.methods._dual import BLOCK, Features, Problem, VisitedRows
+from unseen.methods._few_directions import few_directions_pay, in_few_directions, solve_path
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
 RUN = 16  # neighbors that are read together if features stay on disk
@@ -88,15 +85,13 @@ class RankingClassifier(ZeroShotClassifier):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        positive = {name: getattr(self, name) > 0 for name in ("alpha", "tol", "max_iter")}
-        for name, allowed in {**positive, "smoothing": self.smoothing >= 0}.items():
-            if not allowed:
-                least = "of at least 0" if name == "smoothing" else "above 0"
-                raise UnseenError(f"Got {name}={getattr(self, name)!r}, but expected a number {least}.")
+        for name in ("alpha", "tol", "max_iter"):
+            self._require(name, getattr(self, name) > 0, "a number above 0")
+        self._require("smoothing", self.smoothing >= 0, "a number of at least 0")
 
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         S = training.S - training.S.mean(axis=0)
-        s_scale = mean_square(S)
+        s_scale = float(np.einsum("ij,ij->", S, S)) / len(S) or 1.0  # mean squared length of the rows
         gram = (S @ S.T / s_scale).astype(np.float32)
         margins = np.ones((len(S), 1), dtype=np.float32)
         for A in self._train(training, gram, margins, models):
@@ -116,8 +111,7 @@ class RankingClassifier(ZeroShotClassifier):
         smoothing = np.float32(max(self.smoothing, 1e-6))
         # P / smoothing is a problem with the smoothing 1, in units in which scores are smaller by as much
         problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh)
-        trainer = (None, 1) if Z is None else (partial(ShortStack, Z=Z), ShortStack.n_arrays)
-        solutions = solve_path(problem, alphas.tolist(), self.tol, self.max_iter, rng, *trainer)
+        solutions = solve_path(problem, Z, alphas.tolist(), self.tol, self.max_iter, rng)
         for model, solution in zip(models, [solutions[i] for i in which]):
             model.shift_ = shift
             model.n_iter_, model.dual_gap_ = len(solution.losses), solution.gap
@@ -137,45 +131,6 @@ class RankingClassifier(ZeroShotClassifier):
             )
 
 
-class VisitedRows:
-    """Features in the order of the training, in float32: ``(x - shift) / scale``, made when asked for.
-
-    The shift is half the mean of the features; with the scale their mean squared length is 1.
-    """
-
-    def __init__(self, training: Training, order: IndexArray) -> None:
-        self.training, self.order, self.shape = training, order, training.X.shape
-        self.shift, self.scale = shift_and_scale(training)
-
-    def __getitem__(self, rows: slice) -> FloatArray:
-        index = self.order[rows]
-        places = np.argsort(index)
-        X = np.empty((len(index), self.shape[1]), dtype=np.float32)
-        X[places] = (self.training.rows(index[places]) - self.shift) / self.scale
-        return X
-
-    def copy(self) -> FloatArray:
-        """Return all rows as one array."""
-        X = np.empty(self.shape, dtype=np.float32)
-        for block in row_blocks(len(X)):
-            X[block] = self[block]
-        return X
-
-
-@dataclass(frozen=True)
-class ScaledRows:
-    """Features as the ranking methods train on them, ``(x - shift) / scale``, in the order of the samples."""
-
-    X: FloatArray  # (samples, features), float32
-    shift: FloatArray  # (features,)
-    scale: float
-
-    @cached_property
-    def Z(self) -> FloatArray:
-        """The same in few directions (samples, directions)."""
-        return in_few_directions(self.X)
-
-
 def visited_rows(
     training: Training, order: IndexArray, copied: bool, few: bool
 ) -> tuple[Features, FloatArray | None, FloatArray, float]:
@@ -183,19 +138,16 @@ def visited_rows(
 
     Methods and seeds that share a workspace compute them once.
     """
+    shift, scale = training.once("ranking scale", lambda: shift_and_scale(training))
+    by_sample, by_visit = (VisitedRows(training, at, shift, scale) for at in (np.arange(len(order)), order))
+    X: Features = by_visit
     if copied and training.workspace is not None:
-        shared = training.once("ranking", lambda: scaled_rows(training))
-        return shared.X[order], shared.Z[order] if few else None, shared.shift, shared.scale
-    rows = VisitedRows(training, np.arange(len(order)))
-    Z = in_few_directions(rows)[order] if few else None
-    rows.order = order
-    return rows.copy() if copied else rows, Z, rows.shift, rows.scale
-
-
-def scaled_rows(training: Training) -> ScaledRows:
-    """Return the features in the order of the samples."""
-    rows = VisitedRows(training, np.arange(len(training.y)))
-    return ScaledRows(rows.copy(), rows.shift, rows.scale)
+        X = training.once("ranking rows", by_sample.copy)[order]
+    elif copied:
+        X = by_visit.copy()
+    # of the rows in the order of the samples, so that all seeds visit the same directions
+    Z = training.once("ranking directions", lambda: in_few_directions(by_sample))[order] if few else None
+    return X, Z, shift, scale
 
 
 def visiting_order(n: int, rng: np.random.RandomState, run: int) -> IndexArray:
@@ -223,11 +175,6 @@ def shift_and_scale(training: Training) -> tuple[FloatArray, float]:
     # the mean of ||x - t m||^2 is that of ||x||^2 less (2 t - t^2) ||m||^2
     shifted = square / len(training.y) - (2 * SHIFT - SHIFT**2) * mean @ mean
     return largest * SHIFT * mean, float(largest * np.sqrt(shifted)) or 1.0
-
-
-def mean_square(S: FloatArray) -> float:
-    """Return the mean squared length of the rows, 1 when they are all zero."""
-    return float(np.einsum("ij,ij->", S, S)) / len(S) or 1.0
 
 
 class ALE(RankingClassifier):
