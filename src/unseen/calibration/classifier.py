@@ -15,7 +15,7 @@ from unseen._core.representation import Documented
 from unseen._core.rows import read_rows
 from unseen._core.scoring import class_scores, iter_scores, score_method
 from unseen.calibration.columns import column_names, find_columns, seen_columns
-from unseen.calibration.curve import OperatingPoint, ScoreMaxima, SeenUnseenCurve
+from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
 from unseen.metrics import seen_labels
 
@@ -104,9 +104,7 @@ class CalibratedClassifier(
         self.seen_ = self._seen_mask()
         index = find_columns(y, self.classes_)
         self.curve_ = SeenUnseenCurve.from_maxima(self._maxima(X), index, self.seen_, self.weights)
-        self.point_ = self.curve_.best(
-            min_seen=self.min_seen, min_unseen=self.min_unseen, unseen_share=self.unseen_share
-        )
+        self.point_ = self.curve_.best_for(Goal(self.min_seen, self.min_unseen, self.unseen_share))
         self.gamma_ = self.point_.gamma
         return self
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray, row_blocks
 from unseen.calibration.columns import seen_columns
 from unseen.errors import UnseenError
 
@@ -43,21 +43,14 @@ class ScoreMaxima:
         """Reduce scores (n_samples, n_classes) with the mask of seen classes (n_classes,)."""
         checked = check_scores(scores)
         mask = seen_columns(seen, np.arange(checked.shape[1]))
-        # the best class of all is that of the larger side, except if it belongs to the smaller one
-        fewer = mask if 2 * mask.sum() <= len(mask) else ~mask
-        best, column = _best_columns(checked, np.arange(len(mask)))
-        best_of_fewer, column_of_fewer = _best_columns(checked, np.flatnonzero(fewer))
-        rest = np.flatnonzero(column == column_of_fewer)
-        best[rest], column[rest] = _best_columns(checked, np.flatnonzero(~fewer), rest)
-        if fewer is mask:
-            return cls(best_of_fewer, best, column_of_fewer, column)
-        return cls(best, best_of_fewer, column, column_of_fewer)
+        return cls.from_parts(checked, checked, mask)
 
     @classmethod
     def from_parts(cls, seen_scores: FloatArray, unseen_scores: FloatArray, seen: BoolArray) -> Self:
         """Reduce the scores of the seen classes and those of the others, each in the order of ``seen``.
 
-        Two arrays without gaps are searched in place, whereas columns of one array have to be copied.
+        Each may also hold the scores of all classes. Two arrays without gaps are searched in place, whereas
+        columns of one array have to be copied.
         """
         best_seen, argmax_seen = _best_columns(seen_scores, np.flatnonzero(seen))
         best_unseen, argmax_unseen = _best_columns(unseen_scores, np.flatnonzero(~seen))
@@ -68,18 +61,12 @@ class ScoreMaxima:
         """Join the maxima of consecutive blocks of samples."""
         if not blocks:
             raise UnseenError("There is no block of scores. Pass at least one.")
-        return cls(
-            np.concatenate([block.best_seen for block in blocks]),
-            np.concatenate([block.best_unseen for block in blocks]),
-            np.concatenate([block.argmax_seen for block in blocks]),
-            np.concatenate([block.argmax_unseen for block in blocks]),
-        )
+        names = [part.name for part in fields(cls)]
+        return cls(*(np.concatenate([getattr(block, name) for block in blocks]) for name in names))
 
     def take(self, rows: IndexArray) -> Self:
         """Return the maxima of some samples."""
-        return type(self)(
-            self.best_seen[rows], self.best_unseen[rows], self.argmax_seen[rows], self.argmax_unseen[rows]
-        )
+        return type(self)(*(getattr(self, part.name)[rows] for part in fields(self)))
 
     @cached_property
     def flips(self) -> FloatArray:
@@ -87,10 +74,8 @@ class ScoreMaxima:
         # d = max seen score - max unseen score
         with np.errstate(invalid="ignore", over="ignore"):
             d = np.subtract(self.best_seen, self.best_unseen, dtype=np.float64)
-        if np.isnan(d.min(initial=0)):
-            # inf - inf is a tie that no finite gamma breaks, and the seen class wins ties
-            d[np.isnan(d)] = np.inf
-        return d
+        # inf - inf is a tie that no finite gamma breaks, and the seen class wins ties
+        return np.where(np.isnan(d), np.inf, d)
 
     def predict(self, gamma: float = 0.0) -> IndexArray:
         """Subtract gamma from the scores of the seen classes and return the best column of every sample.
@@ -123,22 +108,17 @@ def check_scores(scores: ArrayLike) -> FloatArray:
     return table if table.dtype.kind == "f" else table.astype(np.float64)
 
 
-def _best_columns(
-    scores: FloatArray, columns: IndexArray, samples: IndexArray | None = None
-) -> tuple[FloatArray, IndexArray]:
-    """Return the largest score of all or some samples among some columns, and its column (-1 if excluded).
+def _best_columns(scores: FloatArray, columns: IndexArray) -> tuple[FloatArray, IndexArray]:
+    """Return the largest score of every sample among some columns, and its column (-1 if excluded).
 
     ``scores`` holds these columns alone, or all.
     """
-    n_samples = len(scores) if samples is None else len(samples)
-    best = np.full(n_samples, -np.inf, dtype=scores.dtype)
-    position = np.zeros(n_samples, dtype=np.intp)
-    alone = scores.shape[1] == len(columns) and samples is None
-    rows = max(1, n_samples if alone else _CACHED // max(1, len(columns)))
-    for start in range(0, n_samples if len(columns) else 0, rows):
-        block = slice(start, start + rows)
-        part = scores[block] if samples is None else scores[samples[block]]
-        part = part if alone else part.take(columns, axis=1)  # (rows, columns)
+    best = np.full(len(scores), -np.inf, dtype=scores.dtype)
+    position = np.zeros(len(scores), dtype=np.intp)
+    alone = scores.shape[1] == len(columns)
+    rows = max(1, len(scores) if alone else _CACHED // max(1, len(columns)))
+    for block in row_blocks(len(scores) if len(columns) else 0, rows):
+        part = scores[block] if alone else scores[block].take(columns, axis=1)  # (rows, columns)
         position[block] = part.argmax(axis=1)
         best[block] = part[np.arange(len(part)), position[block]]
     if np.isnan(best).any():  # argmax stops at the first NaN of a row
