@@ -75,8 +75,6 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     default_grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
     # True when a fit depends on random_state
     stochastic: ClassVar[bool] = False
-    # True when prototypes must always be points in the space of the features, as embeddings of one model are
-    shared_space: ClassVar[bool] = False
 
     prototypes: Any
     normalize: str | None
@@ -111,8 +109,8 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         return np.zeros(len(S), dtype=coef.dtype)
 
     def shares_space(self) -> bool:
-        """Whether this model needs prototypes in the space of the features: always, or as parametrized."""
-        return self.shared_space
+        """Whether prototypes must be points in the space of the features, as embeddings of one model are."""
+        return False
 
     def _sampled_rows(
         self, labels: LabelArray, S: FloatArray, X: Any, y: Any

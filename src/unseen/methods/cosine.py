@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from unseen._core.blocks import FloatArray
 from unseen._core.scaling import scale_rows
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
-from unseen.errors import UnseenError
 from unseen.methods._moments import Moments
 
 
@@ -44,15 +43,15 @@ class Cosine(ZeroShotClassifier):
     array([2])
     """
 
-    shared_space: ClassVar[bool] = True
-
     def __init__(self, prototypes: Any = None, *, normalize: str | None = "l2") -> None:
         self.prototypes = prototypes
         self.normalize = normalize
 
     def check_parameters(self) -> None:
-        if self.normalize != "l2":
-            raise UnseenError(f"Got normalize={self.normalize!r}, but Cosine compares angles: expected 'l2'.")
+        self._require("normalize", self.normalize == "l2", "'l2', because Cosine compares angles")
+
+    def shares_space(self) -> bool:
+        return True
 
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         for model in models:

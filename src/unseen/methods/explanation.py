@@ -6,7 +6,7 @@ rows: nothing is approximated, for any method.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,33 +103,27 @@ class Explanation:
 # ---- one class against one rival -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class Pair:
-    """A class and a rival, as rows whose products with a sample are the parts of the difference."""
+    """A class and a rival, as rows whose products with a sample are the parts of the difference.
 
-    labels: tuple[Any, Any]
-    names: Sequence[str]  # of the attributes in which the two differ, or of the seen classes with weights
-    values: FloatArray  # (2, names), of the class and of the rival
-    coef: FloatArray  # (attributes + 2, features): one attribute each, all of them, all that differs
-    intercept: FloatArray  # (attributes + 2,)
-    calibration: float
+    ``weights`` (2, n_classes) take the place of attributes.
+    """
 
-    @classmethod
-    def of(
-        cls, model: ZeroShotClassifier, pair: IndexArray, calibration: float, weights: FloatArray | None
-    ) -> Pair:
-        """Compare two classes of a model; ``weights`` (2, n_classes) take the place of attributes."""
+    def __init__(
+        self, model: ZeroShotClassifier, pair: IndexArray, calibration: float, weights: FloatArray | None
+    ) -> None:
+        self.best, self.rival = model.classes_[pair].tolist()
+        self.calibration = calibration
         S, names = model.prototypes_[pair], meaningful_names(model)
         if weights is None:
             shown = attributes = np.flatnonzero(S[0] != S[1])
-            listed = [names[k] if names else f"attribute {k}" for k in shown]
+            self.names = [names[k] if names else f"attribute {k}" for k in shown]
         else:
             shown, attributes = np.flatnonzero(weights.any(axis=0)), np.empty(0, dtype=np.intp)
-            listed = [str(model.classes_[c]) for c in shown]
-        values = (S if weights is None else weights)[:, shown]
-        rows = difference_rows(model, pair, attributes)
-        best, rival = model.classes_[pair].tolist()
-        return cls((best, rival), listed, values, *rows, calibration)
+            self.names = [str(model.classes_[c]) for c in shown]
+        self.values = (S if weights is None else weights)[:, shown]  # (2, names), of the class and the rival
+        # (attributes + 2, features) and (attributes + 2,): one attribute each, all of them, all that differs
+        self.coef, self.intercept = difference_rows(model, pair, attributes)
 
     def reason(self, sample: int, products: FloatArray, top: int) -> Reason:
         """Return the parts of one sample by name, given its products with the rows (attributes + 2,)."""
@@ -149,7 +143,7 @@ class Pair:
         parts = [self._part(kind, value, difference, at) for kind, at, value in shown]
         noise = ROUNDING * (np.abs(single).sum() + abs(described) + abs(total))
         parts += [self._part(kind, float(v), difference) for kind, v in rest.items() if abs(v) > noise]
-        return Reason(sample, *self.labels, difference, tuple(parts))
+        return Reason(sample, self.best, self.rival, difference, tuple(parts))
 
     def _part(self, kind: str, value: float | None, difference: float, at: int | None = None) -> Part:
         share = None if value is None or difference == 0 else value / difference
@@ -236,7 +230,7 @@ def explain(
     for pair in np.unique(pairs, axis=0):  # the rows of a pair serve all its samples
         samples = np.flatnonzero((pairs == pair).all(axis=1)).tolist()
         of_pair = None if weights is None else weights[np.searchsorted(used, pair)]
-        compared = Pair.of(model, pair, float(bias[pair[1]] - bias[pair[0]]), of_pair)
+        compared = Pair(model, pair, float(bias[pair[1]] - bias[pair[0]]), of_pair)
         products = rows[samples] @ compared.coef.T + compared.intercept  # (samples, attributes + 2)
         reasons |= {sample: compared.reason(sample, row, top) for sample, row in zip(samples, products)}
     return Explanation([reasons[sample] for sample in range(len(rows))])
