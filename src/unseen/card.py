@@ -28,7 +28,7 @@ REPLICATES = 2000
 COVERAGE = 0.9  # of the sets of candidates whose thresholds are shown
 N_POINTS = 5  # of the trade-off, from no calibration to gamma
 ACCURACIES = ("unseen", "seen", "H")
-Estimate = tuple[float, float, float]  # (value, low, high) in percent
+Estimate = list[float]  # value, low, high, in percent
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class Card:
     def to_json(self) -> dict[str, Any]:
         """Return the card as JSON values, without what is not known."""
         known = {name: value for name, value in asdict(self).items() if value is not None}
-        expected = known["expected"] | {name: list(known["expected"][name]) for name in ACCURACIES}
-        return known | {"expected": expected, "checks": [check.to_json() for check in self.checks]}
+        return known | {"checks": [check.to_json() for check in self.checks]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -88,14 +87,19 @@ class Card:
                 f"The card has format {document.get('format')}, expected {FORMAT}. Read it with the version "
                 "of unseen that wrote it, or a newer one."
             )
-        expected = document["expected"]
-        estimates = {name: tuple(expected[name]) for name in ACCURACIES}
         checks = [Check.from_json(check) for check in document.get("checks", ())]
-        found = Expected(**estimates, samples=expected["samples"])
-        return cls(**{**document, "expected": found, "checks": checks})
+        return cls(**{**document, "expected": Expected(**document["expected"]), "checks": checks})
 
     def __str__(self) -> str:
-        return format_card(self)
+        lines = [f"{name:<17} {value}" for name, value in card_lines(self).items()]
+        lines.append("Expected accuracies are per class, with 95 % intervals for a test set of this size.")
+        # what each point of the trade-off gives, and the option that chooses it
+        lines += ["", f"{'trade-off':<17} {'unseen':>7} {'seen':>7} {'H':>7}"]
+        for point in self.tradeoff:
+            lines.append(f"{point['option']:<17} " + " ".join(f"{point[kind]:7.1f}" for kind in ACCURACIES))
+        for check in model_checks(lost=self.lost):
+            lines += ["", f"{check.message} {check.advice}"]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -320,23 +324,10 @@ def estimate_unseen(
 
 def _interval(value: float, draws: FloatArray) -> Estimate:
     low, high = percentile_interval(draws)
-    return round(value, 2), round(min(low, value), 2), round(max(high, value), 2)
+    return [round(number, 2) for number in (value, min(low, value), max(high, value))]
 
 
 # ---- the card in words -----------------------------------------------------------------------------------
-
-
-def format_card(card: Card) -> str:
-    """Return the card for a reader."""
-    lines = [f"{name:<17} {value}" for name, value in card_lines(card).items()]
-    lines.append("Expected accuracies are per class, with 95 % intervals for a test set of this size.")
-    # what each point of the trade-off gives, and the option that chooses it
-    lines += ["", f"{'trade-off':<17} {'unseen':>7} {'seen':>7} {'H':>7}"]
-    for point in card.tradeoff:
-        lines.append(f"{point['option']:<17} " + " ".join(f"{point[kind]:7.1f}" for kind in ACCURACIES))
-    for check in model_checks(lost=card.lost):
-        lines += ["", f"{check.message} {check.advice}"]
-    return "\n".join(lines)
 
 
 def headline(card: Card) -> str:

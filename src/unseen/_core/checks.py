@@ -121,7 +121,7 @@ def list_names(names: Iterable[object]) -> str:
 def model_checks(
     *,
     lost: Sequence[object] = (),
-    unseen: tuple[float, float, float] | None = None,
+    unseen: Sequence[float] | None = None,
     chance: float | None = None,
     H: float | None = None,
     cosine_H: float | None = None,

@@ -20,7 +20,6 @@ from unseen._core.files import atomic_path
 from unseen._core.hub import HUB_PREFIX
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
-from unseen.card import format_card
 from unseen.errors import UnseenError, one_line
 from unseen.methods import METHODS, find_method
 from unseen.metrics import BINS, Reliability
@@ -284,7 +283,7 @@ def _restore_selection(estimator: ZeroShotClassifier, state: State, tensors: Ten
     model.curve_ = SeenUnseenCurve(**curve, ausuc=chosen["ausuc"], resolution=chosen["resolution"])
     card = model.card()  # numbers that cannot be shown are rejected here, not in the middle of something
     json.dumps(card.to_json(), allow_nan=False)
-    format_card(card)
+    str(card)
     return model
 
 
