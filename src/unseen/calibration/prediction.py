@@ -142,11 +142,10 @@ class CalibratedPrediction:
         return float(self.held_out_.rejection.threshold(reject))
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
-        """Return which classes are candidates of every sample, (n_samples, n_classes), bool.
+        """Return which classes are candidates of every sample, (n_samples, n_classes), bool; none: unknown.
 
-        ``coverage``, above 0 and below 1, is the share of samples whose candidates include their class. For
-        seen classes it is guaranteed on average, if samples are exchangeable with the training samples; for
-        unseen ones it is what held-out classes have shown. A sample without candidates is of no known class.
+        The share ``coverage`` of samples has its class among them: on average for seen classes if samples are
+        exchangeable with the training samples; for unseen ones as held-out classes have shown.
         """
         return np.asarray(self.predict_proba(X) >= self.set_thresholds(coverage))
 
