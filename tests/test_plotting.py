@@ -15,8 +15,9 @@ from unseen.plotting import (
     LambdaDisplay,
     SeenUnseenDisplay,
     SplitsDisplay,
+    selection_figure,
 )
-from unseen.report.figures import selection_figure, split_figure
+from unseen.report.figures import split_figure
 
 ERROR = {"alpha": [0.1, 1.0, 10.0], "seen": [0.1, 0.2, 0.3], "unseen": [0.5, 0.4, 0.6]}
 

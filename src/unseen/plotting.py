@@ -10,10 +10,18 @@ import numpy as np
 
 from unseen._core.colors import HARMONIC, PART_COLORS, SEEN, UNSEEN
 from unseen._core.display import Display, data_frame
-from unseen.benchmark.figures import SPLIT_PART_TITLES, only_numbers, order_classes, parameter_curves
 from unseen.benchmark.results import Description, RunResult, SplitPart
 from unseen.calibration.display import SeenUnseenDisplay as SeenUnseenDisplay
 from unseen.errors import UnseenError
+
+# the parts of a split, in the order they are drawn and explained
+SPLIT_PART_TITLES: dict[SplitPart, str] = {
+    "train": "training",
+    "seen_val": "validation, seen classes",
+    "val": "validation, unseen classes",
+    "test_seen": "test, seen classes",
+    "test": "test, unseen classes",
+}
 
 
 class _AlphaDisplay(Display):
@@ -26,6 +34,40 @@ class _AlphaDisplay(Display):
     def frame(self) -> Any:
         """Return the curves as a pandas DataFrame, one row per value of alpha."""
         return data_frame({name: values for name, values in vars(self).items() if not name.endswith("_")})
+
+
+def selection_figure(run: RunResult) -> dict[str, Any] | None:
+    """Return the paper's Fig. 1, or None for a method without parameters to choose.
+
+    Validation accuracies against one parameter: "alpha", the paper's lambda, if the method has it. Every
+    value is the best over the ``others``, the method's further parameters. So both optima lie on their lines:
+    the ZSL optimum is the maximum of ``zsl``, the GZSL optimum that of ``h``. Grids of positive numbers over
+    more than a decade have a logarithmic axis.
+    """
+    grid, table = run["grid"], run["validation"]
+    if not grid:
+        return None
+    name = "alpha" if "alpha" in grid else next(iter(grid))
+    tried: list[Any] = [params[name] for params in table["params"]]
+    values, scale = list(dict.fromkeys(tried)), "category"
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        values = sorted(values)
+        scale = "log" if values[0] > 0 and values[-1] > 10 * values[0] else "linear"
+
+    def best_by_value(scores: Sequence[float]) -> list[float]:
+        return [max(score for score, at in zip(scores, tried) if at == value) for value in values]
+
+    return {
+        "parameter": name,
+        "others": [other for other in grid if other != name],
+        "x": values,
+        "zsl": best_by_value(table["zsl"]),  # A_U->Cu
+        "seen": best_by_value(table["seen"]),  # A_S->Cs
+        "h": best_by_value(table["h"]),  # the best mean H
+        "best_zsl": tried[table["best_zsl"]],  # lambda_ZSL
+        "best": tried[table["best"]],  # lambda_GZSL
+        "scale": scale,
+    }
 
 
 @dataclass
@@ -54,12 +96,10 @@ class LambdaDisplay(_AlphaDisplay):
     @classmethod
     def from_result(cls, result: RunResult) -> Self:
         """Make it from the stored result of a run."""
-        curves = parameter_curves(result)
-        alpha = curves and only_numbers(curves.x)
-        best = curves and only_numbers([curves.best_zsl, curves.best])
-        if not curves or not alpha or not best:
+        figure = selection_figure(result)
+        if figure is None or figure["scale"] == "category":
             raise UnseenError(f"{result['method']} has no parameter with numbers to draw against.")
-        return cls(alpha, curves.zsl, curves.seen, curves.h, *best)
+        return cls(figure["x"], *(figure[name] for name in ("zsl", "seen", "h", "best_zsl", "best")))
 
     def _draw(self) -> None:
         self.ax_.plot(self.alpha, self.zsl, "o-", color=UNSEEN, label="unseen among unseen, A_U→Cu")
@@ -68,6 +108,19 @@ class LambdaDisplay(_AlphaDisplay):
         self.ax_.axvline(self.best_zsl, color=UNSEEN, linestyle=":", label="λ for ZSL")
         self.ax_.axvline(self.best, color=HARMONIC, linestyle=":", label="λ for GZSL")
         self._finish("validation accuracy (%)")
+
+
+def order_classes(counts: Mapping[SplitPart, Sequence[int]]) -> list[int]:
+    """Return the classes in the order of the paper's Fig. 2: for training, for validation, for test.
+
+    ``counts`` has the samples of each class by part of the split; within a kind, large classes come first.
+    """
+
+    def place(c: int) -> tuple[int, int]:
+        kind = 2 if counts["test"][c] else 1 if counts["val"][c] else 0
+        return kind, -sum(counts[part][c] for part in SPLIT_PART_TITLES)
+
+    return sorted(range(len(counts["train"])), key=place)
 
 
 @dataclass

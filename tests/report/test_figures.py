@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from unseen.benchmark.protocol import restore_curve
-from unseen.report.figures import selection_figure, slider_curve, thin_flips
+from unseen.plotting import selection_figure
+from unseen.report.figures import slider_curve, thin_flips
 
 
 def test_a_long_curve_is_thinned_but_exact_where_it_matters():

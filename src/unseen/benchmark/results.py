@@ -26,7 +26,6 @@ Letter = Literal["H", "U", "S"]  # harmonic mean, accuracy on unseen and on seen
 LETTERS: tuple[Letter, ...] = ("H", "U", "S")
 
 SplitPart = Literal["train", "seen_val", "val", "test_seen", "test"]
-SPLIT_PARTS: tuple[SplitPart, ...] = ("train", "seen_val", "val", "test_seen", "test")
 
 
 # ---- an experiment -----------------------------------------------------------------------------------

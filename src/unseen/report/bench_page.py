@@ -13,8 +13,9 @@ from unseen.benchmark.summary import latest_runs, summarize
 from unseen.benchmark.tables import chance_levels, paper_tables
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
+from unseen.plotting import selection_figure
 from unseen.report.bench_tables import format_params, method_title, result_table
-from unseen.report.figures import hardest_classes, make_explorer, selection_figure, split_figure
+from unseen.report.figures import hardest_classes, make_explorer, split_figure
 from unseen.report.page import Part, render
 
 # Segments of curves in the whole page: each is about 50 bytes, and the demo has to stay below 3 MB.

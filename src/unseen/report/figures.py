@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from unseen._core.colors import PART_COLORS
-from unseen.benchmark.figures import SPLIT_PART_TITLES, only_numbers, order_classes, parameter_curves
 from unseen.benchmark.protocol import restore_curve
 from unseen.benchmark.results import Description, ModelCurve, RunResult
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.calibration.display import visible_segments
+from unseen.plotting import SPLIT_PART_TITLES, order_classes
 from unseen.report.page import Part
 
 
@@ -66,19 +66,6 @@ def thin_flips(flips: Sequence[float], limit: int) -> Part:
     """Return every ``step``-th flip; each then stands for ``step`` samples (1 for a small test set)."""
     step = -(-len(flips) // limit)
     return {"total": len(flips), "step": step, "gamma": list(flips[step - 1 :: step])}
-
-
-def selection_figure(run: RunResult) -> Part | None:
-    """Return the paper's Fig. 1, or None for a method without parameters to choose.
-
-    Grids of positive numbers over more than a decade have a logarithmic axis.
-    """
-    curves = parameter_curves(run)
-    if curves is None:
-        return None
-    x = only_numbers(curves.x)
-    scale = "category" if x is None else "log" if min(x) > 0 and max(x) > 10 * min(x) else "linear"
-    return {**vars(curves), "scale": scale}
 
 
 def split_figure(experiment: Description) -> Part:
