@@ -137,7 +137,8 @@ def test_held_out_classes_are_classes_of_the_model(model):
 
 
 def test_the_curve_passes_through_the_numbers_of_the_card(model):
-    curve, by_class = held_out_curve(model, np.array([model.gamma_]))
+    curve = held_out_curve(model, np.array([model.gamma_]))
+    by_class = curve["by_class"]
     expected = model.card().expected
     assert curve["seen"][0] == pytest.approx(expected.seen[0], abs=0.01)
     assert curve["unseen"][0] == pytest.approx(expected.unseen[0], abs=0.01)
@@ -150,12 +151,12 @@ def test_the_curve_passes_through_the_numbers_of_the_card(model):
 
 def test_measured_accuracies_are_those_of_evaluate(model, data):
     tested = score_samples(model, data)
-    curve, by_class = measured_curve(model, tested, np.array([model.gamma_]))
+    curve = measured_curve(model, tested, np.array([model.gamma_]))
     found = evaluate(model, data)
     assert curve["unseen"] == [pytest.approx(found.unseen.per_class)]
     assert curve["seen"] == [pytest.approx(found.seen.per_class)]
     accuracy = {result.name: result.accuracy for result in found.classes}
-    for name, value in zip(model.classes_, by_class["seen"][0]):
+    for name, value in zip(model.classes_, curve["by_class"]["seen"][0]):
         assert value == pytest.approx(accuracy[name], abs=0.051)
     hardest = describe_model(model, "model", data)["hardest"]
     assert hardest[0]["accuracy"] == pytest.approx(min(accuracy.values()), abs=0.051)
@@ -280,7 +281,7 @@ def test_names_are_text_and_the_document_is_plain(tmp_path):
 def test_without_data_the_page_has_what_the_card_knows(model, tmp_path):
     page = write_model_page(model, tmp_path / "page.html", title="model").read_text("utf-8")
     shown = data_of(page)
-    assert shown["attempt"] is None and list(shown["by_gamma"]) == ["held"]
+    assert shown["attempt"] is None and list(shown["explorer"]["models"]) == ["held"]
     assert f"{model.card().expected.seen[0]:.1f}&nbsp;%" in page
     assert "Try a class" not in page
 

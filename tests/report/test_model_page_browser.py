@@ -177,7 +177,7 @@ def test_the_slider_moves_classes_and_claims(page, model, data):
         heading = page.get_by_role("rowheader", name="A", exact=True)
         row = page.locator("table.classes tbody tr").filter(has=heading)
         c = document["names"].index("A")
-        expected = [document["by_gamma"]["held"]["seen"][k][c], document["by_gamma"]["held"]["new"][k][c]]
+        expected = [held["by_class"][kind][k][c] for kind in ("seen", "new")]
         assert [float(t) for t in row.locator("td.bar").all_inner_texts()[:2]] == expected
         gamma = held["gammas"][k]
         claims = page.evaluate("panels[0].attempt.claims().length")
@@ -192,7 +192,8 @@ def test_lists_name_who_gains_and_who_loses(page, model, data):
     page.get_by_text("measured on letters").click()
     page.evaluate(DRAWN)
     document = describe_model(model, "m", data)
-    table, gammas = document["by_gamma"]["measured"]["seen"], document["explorer"]["models"]["held"]["gammas"]
+    measured = document["explorer"]["models"]["measured"]
+    table, gammas = measured["by_class"]["seen"], measured["gammas"]
     before, after = np.array(table[gammas.index(0.0)]), np.array(table[gammas.index(model.gamma_)])
     worst = document["names"][int(np.argmin(after - before))]
     assert page.locator("[data-out=lose] .who").first.inner_text() == worst

@@ -140,7 +140,7 @@ def describe_method_runs(
         "selection": selection_figure(run),
         "reliability": run["reliability"],
         "classes": {name: value for name, value in run["classes"].items() if name != "mistakes"},
-        "hardest": hardest_classes(run),
+        "hardest": hardest_classes(run["classes"]),
     }
 
 

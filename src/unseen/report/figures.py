@@ -8,11 +8,13 @@ import numpy as np
 
 from unseen._core.colors import PART_COLORS
 from unseen.benchmark.protocol import restore_curve
-from unseen.benchmark.results import Description, ModelCurve, RunResult
+from unseen.benchmark.results import ClassTable, Description, ModelCurve, RunResult
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.calibration.display import visible_segments
 from unseen.plotting import SPLIT_PART_TITLES, order_classes
 from unseen.report.page import Part
+
+_HARDEST = 12  # classes
 
 
 def make_explorer(run: RunResult, limit: int) -> Part:
@@ -78,9 +80,8 @@ def split_figure(experiment: Description) -> Part:
     return {"names": SPLIT_PART_TITLES, "colors": PART_COLORS, "folds": folds}
 
 
-def hardest_classes(run: RunResult, most: int = 12) -> list[Part]:
+def hardest_classes(table: ClassTable) -> list[Part]:
     """Return the classes with the lowest accuracy and their most frequent mistakes, the hardest first."""
-    table = run["classes"]
     mistakes = table["mistakes"]
     accuracy = {c: value for c, value in enumerate(table["accuracy"]) if value is not None and mistakes[c]}
     return [
@@ -89,5 +90,5 @@ def hardest_classes(run: RunResult, most: int = 12) -> list[Part]:
             "accuracy": round(accuracy[c], 1),
             "taken_for": [(other, round(100 * n / table["samples"][c], 1)) for other, n in mistakes[c]],
         }
-        for c in sorted(accuracy, key=lambda c: accuracy[c])[:most]
+        for c in sorted(accuracy, key=lambda c: accuracy[c])[:_HARDEST]
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from unseen._core.checks import Check
 from unseen._core.labels import label_positions
 from unseen._core.rows import choose_rows, read_rows
 from unseen._core.taxonomy import CONFIDENCE
+from unseen.benchmark.protocol import class_table
 from unseen.calibration.maxima import ScoreMaxima
 from unseen.card import COVERAGE, Card, ClassCounts, card_lines, held_out_counts
 from unseen.datasets import ZeroShotDataset
@@ -26,6 +27,7 @@ from unseen.models.evaluation import Evaluation, evaluate, evaluation_rows
 from unseen.models.io import Model
 from unseen.models.prediction import matched_features
 from unseen.report.attributes import closest_classes, readable_attributes
+from unseen.report.figures import hardest_classes
 from unseen.report.page import Part, render, save_page
 from unseen.report.thumbnails import Pictures
 from unseen.report.try_class import describe_try
@@ -33,8 +35,6 @@ from unseen.selection.search import GZSLClassifierCV
 
 _GAMMAS = 101  # points of a curve
 _CELLS = 200_000  # accuracies of classes in a page
-_HARDEST = 12  # classes
-_MISTAKES = 5  # classes that a hard one is mistaken for
 _ALIKE = 5  # checks of the same code
 _UNMEASURED: Part = {  # instead of ``describe_measured``, without labeled samples
     **dict.fromkeys(("measured_on", "samples", "unknown", "attempt")),
@@ -42,16 +42,7 @@ _UNMEASURED: Part = {  # instead of ``describe_measured``, without labeled sampl
 }
 
 
-def write_model_page(
-    model: Model,
-    html: str | os.PathLike[str],
-    *,
-    title: str,
-    data: ZeroShotDataset | None = None,
-    pictures: Pictures | None = None,
-    taxonomy: Any = None,
-    confidence: float = CONFIDENCE,
-) -> Path:
+def write_model_page(model: Model, html: str | os.PathLike[str], *, title: str, **options: Any) -> Path:
     """Write the page of a model as one HTML file that needs no network, and return its path.
 
     Parameters
@@ -60,21 +51,15 @@ def write_model_page(
     html : path
     title : str
         What the model is called.
-    data : ZeroShotDataset, optional
-        Labeled samples, on which the page also measures the model, and which it shows to a class that a
-        reader describes.
-    pictures : Pictures, optional
-        How these samples look, see ``unseen.report.thumbnails.find_pictures``.
-    taxonomy, confidence
-        As in ``unseen.models.evaluation.evaluate``: the page has a line for every level.
+    **options
+        As for ``describe_model``: ``data``, ``pictures``, ``taxonomy`` and ``confidence``.
     """
-    document = describe_model(model, title, data, pictures, taxonomy=taxonomy, confidence=confidence)
-    return save_page(render_model_page(document), html)
+    return save_page(render_model_page(describe_model(model, title, **options)), html)
 
 
 def render_model_page(document: Part) -> str:
     """Return the page as text."""
-    needed = ("explorer", "by_gamma", "names", "unseen", "samples", "hardest", "reliability", "attributes")
+    needed = ("explorer", "names", "unseen", "samples", "hardest", "reliability", "attributes")
     data = {name: document[name] for name in (*needed, "attempt")}
     scripts, styles = ("rows.js", "drawing.js", "try.js", "model.js"), ("gallery.css", "model.css")
     return render("model.html", data, document, scripts=scripts, styles=styles)
@@ -89,7 +74,21 @@ def describe_model(
     taxonomy: Any = None,
     confidence: float = CONFIDENCE,
 ) -> Part:
-    """Return all that the page shows; the parameters are those of ``write_model_page``."""
+    """Return all that the page shows.
+
+    Parameters
+    ----------
+    model : fitted GZSLClassifierCV
+    title : str
+        What the model is called.
+    data : ZeroShotDataset, optional
+        Labeled samples, on which the page also measures the model, and which it shows to a class that a
+        reader describes.
+    pictures : Pictures, optional
+        How these samples look, see ``unseen.report.thumbnails.find_pictures``.
+    taxonomy, confidence
+        As in ``unseen.models.evaluation.evaluate``: the page has a line for every level.
+    """
     if not isinstance(model, GZSLClassifierCV):
         raise UnseenError(
             f"{title} holds a {type(model).__name__} without a card, because nothing was held out. Fit the "
@@ -105,7 +104,7 @@ def describe_model(
         "title": title,
         "expected": vars(card.expected),
         "checks": describe_checks(card.checks),
-        **describe_tradeoff(model, tested),
+        "explorer": describe_tradeoff(model, tested),
         "names": [str(name) for name in model.classes_],
         "unseen": (~model.seen_).tolist(),
         "n_unseen": int((~model.seen_).sum()),
@@ -168,34 +167,19 @@ def describe_measured(
 ) -> Part:
     """Return what the page shows of labeled samples alone."""
     accuracies = {"unseen": found.unseen, "seen": found.seen, "H": found.harmonic}
+    classes = class_table(tested.y, tested.maxima.predict(model.gamma_), len(model.classes_))
     return {
         "measured_on": data.name,
         "measured": {name: value.per_class for name, value in accuracies.items() if value is not None},
         "notes": [note for note in found.notes if note not in data.notes],
-        "samples": np.bincount(tested.y, minlength=len(model.classes_)).tolist(),
-        "hardest": describe_hardest(model, found),
+        "samples": classes["samples"],
+        "hardest": hardest_classes(classes),
         "sets": describe_sets(model, tested),
         "unknown": None if found.unknown is None else vars(found.unknown),
         "levels": [vars(level) for level in found.levels],
         "attributes": readable_attributes(model, data),
         "attempt": describe_try(model, data, tested, pictures),
     }
-
-
-def describe_hardest(model: GZSLClassifierCV, found: Evaluation) -> list[Part]:
-    """Return the classes with the lowest accuracy and what they are predicted as, the hardest first."""
-    place = {str(name): i for i, name in enumerate(model.classes_)}
-    return [
-        {
-            "index": place[hard.name],
-            "accuracy": round(hard.accuracy, 1),
-            "taken_for": [
-                (place[name], round(100 * n / hard.samples, 1))
-                for name, n in islice(hard.taken_for.items(), _MISTAKES)
-            ],
-        }
-        for hard in found.hardest(_HARDEST)
-    ]
 
 
 def describe_sets(model: GZSLClassifierCV, tested: Tested) -> list[Part]:
@@ -223,10 +207,7 @@ def describe_tradeoff(model: GZSLClassifierCV, tested: Tested | None) -> Part:
         curves["measured"] = measured_curve(model, tested, gammas)
     fitted, none = {"model": None, "gamma": model.gamma_}, {"model": None, "gamma": 0.0}  # of the curve shown
     points = {"chosen": fitted, "none": none, **{name: {**fitted, "model": name} for name in curves}}
-    return {
-        "explorer": {"models": {name: curve for name, (curve, _) in curves.items()}, "points": points},
-        "by_gamma": {name: by_class for name, (_, by_class) in curves.items()},
-    }
+    return {"models": curves, "points": points}
 
 
 def choose_gammas(model: GZSLClassifierCV, tested: Tested | None) -> FloatArray:
@@ -239,7 +220,7 @@ def choose_gammas(model: GZSLClassifierCV, tested: Tested | None) -> FloatArray:
     return np.unique([*spread, 0.0, model.gamma_])
 
 
-def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> tuple[Part, Part]:
+def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> Part:
     """Return the expected accuracies at every gamma: of seen classes, and of held-out ones."""
     n = len(model.classes_)
     counts = [held_out_counts(model, gamma) for gamma in gammas]
@@ -249,10 +230,10 @@ def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> tuple[Part, P
         "seen": [mean_by_class(seen, n) for seen, _ in counts],
         "new": [mean_by_class(unseen, n) for _, unseen in counts],
     }
-    return make_curve(gammas, 100 * np.array(U), 100 * np.array(S)), by_class
+    return make_curve(gammas, 100 * np.array(U), 100 * np.array(S), by_class)
 
 
-def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) -> tuple[Part, Part]:
+def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) -> Part:
     """Return the accuracies on labeled samples at every gamma."""
     n = len(model.classes_)
     count = np.bincount(tested.y, minlength=n)
@@ -261,7 +242,7 @@ def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) 
     kinds = [(count > 0) & kind for kind in (~model.seen_, model.seen_)]
     U, S = (accuracies[:, kind].sum(axis=1) / max(1, kind.sum()) for kind in kinds)  # 0 without samples
     by_class = [[round(v, 1) if c else None for v, c in zip(row, count)] for row in accuracies.tolist()]
-    return make_curve(gammas, U, S), {"seen": by_class}
+    return make_curve(gammas, U, S, {"seen": by_class})
 
 
 def mean_by_class(parts: Sequence[ClassCounts], n: int) -> list[float | None]:
@@ -272,7 +253,7 @@ def mean_by_class(parts: Sequence[ClassCounts], n: int) -> list[float | None]:
     return [round(float(100 * t / k), 1) if k else None for t, k in zip(total, times)]
 
 
-def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray) -> Part:
+def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray, by_class: Part) -> Part:
     """Return a curve for the slider; between two gammas the nearer one counts."""
     order = np.argsort(unseen, kind="stable")
     return {
@@ -282,6 +263,7 @@ def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray) -> Part
         "seen": seen.tolist(),
         "ausuc": float(trapezoid(seen[order], unseen[order])) / 1e4,
         "best": float(gammas[int(np.argmax(harmonic_mean(unseen, seen)))]),
+        "by_class": by_class,  # the accuracies at each gamma
     }
 
 

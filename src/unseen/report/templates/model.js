@@ -40,7 +40,7 @@ class ModelPanel {
   }
 
   fillChanges() {
-    const held = this.explorer.name === "held", tables = DATA.by_gamma[this.explorer.name];
+    const held = this.explorer.name === "held", tables = this.explorer.model.by_class;
     const gains = this.changes(held ? tables.new : tables.seen, held).filter(each => each.after > each.before).reverse();
     const losses = this.changes(tables.seen, false).filter(each => each.after < each.before);
     this.out("gain-note").textContent = held ? "Held-out classes, recognized by their descriptions alone." : "Compared with no calibration.";
@@ -57,8 +57,8 @@ class ModelPanel {
   }
 
   fillClasses() {
-    const order = DATA.names.map((_, c) => c), measured = DATA.by_gamma.measured;
-    const value = c => (measured || DATA.by_gamma.held).seen[this.k][c] ?? 101;
+    const order = DATA.names.map((_, c) => c), {held, measured} = DATA.explorer.models;
+    const value = c => (measured || held).by_class.seen[this.k][c] ?? 101;
     const wrong = new Map(DATA.hardest.map(each => [each.index, each.taken_for]));
     this.rows = order.sort((a, b) => value(a) - value(b)).map(c => this.classRow(c, wrong.get(c)));
     this.out("classes").replaceChildren(...this.rows.map(each => each.row));
@@ -77,11 +77,11 @@ class ModelPanel {
   }
 
   updateClasses() {
-    const {held, measured} = DATA.by_gamma, k = this.k;
+    const {held, measured} = DATA.explorer.models, k = this.k;
     for (const {c, cells, kind} of this.rows) {
-      fillCell(cells.expected, held.seen[k][c], "seen");
-      fillCell(cells.new, held.new[k][c], "unseen");
-      if (cells.measured) fillCell(cells.measured, measured.seen[k][c], kind);
+      fillCell(cells.expected, held.by_class.seen[k][c], "seen");
+      fillCell(cells.new, held.by_class.new[k][c], "unseen");
+      if (cells.measured) fillCell(cells.measured, measured.by_class.seen[k][c], kind);
     }
   }
 
