@@ -13,13 +13,11 @@ import numpy as np
 import pytest
 
 from fake_runs import description, result
-from unseen.benchmark.intervals import resample_classes
 from unseen.benchmark.store import Failure, Run, Store
-from unseen.benchmark.summary import summarize
 from unseen.errors import UnseenError
 from unseen.methods import METHODS
 from unseen.report import write_report
-from unseen.report.bench_page import describe_answer, describe_bench
+from unseen.report.bench_page import describe_bench
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 
@@ -93,15 +91,18 @@ def test_the_policy_allows_exactly_the_scripts_of_the_page_and_no_network(page):
         assert not re.match("https?:|//", attributes.get("src") or attributes.get("href") or "")
 
 
-def test_the_answer_is_the_best_method_and_what_calibration_gained():
+def test_the_answer_is_the_best_method_and_what_calibration_gained(tmp_path):
     runs = [result("sae", h=(20.0, 30.0, 41.0)), result("sje", h=(35.0, 30.0, 40.0))]
-    by_method = {run["method"]: [run] for run in runs}
-    found = describe_answer(
-        summarize(description(), runs)["methods"], resample_classes(by_method, description()["unseen"])
+    part = document(fill(tmp_path, runs))["experiments"][0]
+    assert part["ties"] == ["SJE"]  # equal in every class
+    assert [method["id"] for method in part["ranked"]] == ["sae", "sje"]
+    hero = write_report(tmp_path).read_text("utf-8").split('<header class="hero">')[1].split("</header>")[0]
+    text = re.sub("<.*?>", "", hero).replace("&nbsp;", " ")
+    assert (
+        "SAE leads with H = 41.0 %" in text and "21.0 points more than without calibration (20.0 %)" in text
     )
-    assert found["ties"] == ["sje"]  # equal in every class
-    assert (found["best"], found["h"]["mean"], found["gain"], found["next"]) == ("sae", 41.0, 21.0, "SJE")
-    assert (found["mean_before"], found["mean_after"]) == (27.5, 40.5)
+    assert "(here 46.0 %)" in text and "by their description (36.0 %)" in text
+    assert "Next is SJE with 40.0 %. On average over the 2 methods, H went from 27.5 to 40.5 %" in text
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ def test_a_tie_is_called_a_tie(tmp_path):
         run["by_class"] = dict.fromkeys(("zsl", "none", "calibrated"), run["classes"]["accuracy"])
     folder = fill(tmp_path, runs, **classes, class_counts=[], folds=[])
     part = document(folder)["experiments"][0]
-    assert part["answer"]["tie_names"] == ["SAE"]
+    assert part["ties"] == ["SAE"]
     tied = {row["name"] for group in part["tables"][1]["groups"] for row in group if row["tied"]}
     assert tied == {"SAE"}
     first = write_report(folder).read_text("utf-8").split('class="answer"')[1].split("</p>")[0]
@@ -164,7 +165,7 @@ def test_the_first_is_the_best_when_it_is_better_in_every_class(tmp_path):
 
 def test_no_calibration_means_the_same_in_the_headline_the_table_and_the_slider(tmp_path):
     part = document(fill(tmp_path, [result("sae", h=(20.0, 30.0, 41.0))]))["experiments"][0]
-    assert part["answer"]["before"] == 20.0
+    assert part["ranked"][0]["steps"]["none"]["mean"] == 20.0
     point = part["methods"][0]["explorer"]["points"]["none"]
     assert point == {"model": "zsl", "gamma": 0.0}  # lambda_ZSL, as in the table's column "none"
     assert part["methods"][0]["explorer"]["models"]["zsl"]["seen"][0] == 75.0

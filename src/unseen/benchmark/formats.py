@@ -1,13 +1,15 @@
-"""Tables as text: for the terminal, Markdown, and tidy CSV for programs."""
+"""Tables for the terminal, as Markdown, as tidy CSV for programs, and as data for the template of a page."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unseen._core.csv_files import csv_text
+from unseen.benchmark.intervals import Replicates
+from unseen.benchmark.results import STEPS, Score
 from unseen.benchmark.tables import AVERAGE, Column, PaperTable
 from unseen.methods import describe_method
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+SOURCE_TITLES = {"here": "here", "paper": "the paper", "xian": "Xian et al."}
+# the columns of tables whose scores are known by class
+_SCORES: dict[str, Score] = {"accuracy": "zsl", **{step: step for step in STEPS}}
 # a rich box of rules below the head and between groups
 _RULES = "    \n    \n ── \n    \n ── \n ── \n    \n    \n"
 
@@ -107,3 +112,79 @@ def _cell_text(column: Column, name: str, bold: str, between: str, std: bool = T
         return ""
     text = (cell if std else replace(cell, std=None)).text(column.decimals, column.signed, between)
     return bold.format(text) if cell.best else text
+
+
+# ---- the page ----------------------------------------------------------------------------------------
+
+
+def method_title(name: str) -> str:
+    """Return how people call a method.
+
+    >>> method_title("linear-vs")
+    'Linear V→S'
+    """
+    return describe_method(name).title.replace("->", "→")
+
+
+def result_table(table: PaperTable, replicates: Replicates, tied: Collection[str] = ()) -> dict[str, Any]:
+    """Return one of the paper's tables, with the published numbers beside ours and intervals below them."""
+    columns = [column for column in table.columns if not column.signed]
+    titles = SOURCE_TITLES if len(columns) < len(table.columns) else {}  # none if all numbers are ours
+    quantities = itertools.groupby(column.quantity for column in columns)
+    groups = [[_row(table, name, replicates, name in tied) for name in group] for group in table.groups()]
+    return {
+        "title": table.title,
+        "provenance": table.provenance,
+        "quantities": [{"name": name, "span": len(list(group))} for name, group in quantities],
+        "columns": [{"source": titles.get(column.source, "")} for column in columns],
+        "groups": groups,
+        "notes": [*table.notes, *_explain_marks(groups)],
+        "copy": {name: render([table]) for name, render in WRITERS.items()},
+    }
+
+
+def _explain_marks(groups: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    rows = [row for group in groups for row in group]
+    sources = {cell["source"] for row in rows for cell in row["cells"] if cell["below"]}
+    if "here" in sources:
+        yield "Small below our numbers: 95 % interval over classes (bootstrap over the test classes)"
+    if sources - {"here"}:
+        yield "Small below published numbers: ours minus theirs"
+    if any(row["tied"] for row in rows):
+        yield (
+            "≈ not distinguishable from the best: with the test classes resampled in the same way for both "
+            "methods, the 95 % interval of the difference in H (calibrated+lambda) includes 0"
+        )
+
+
+def _row(table: PaperTable, name: str, replicates: Replicates, tied: bool) -> dict[str, Any]:
+    return {
+        "name": method_title(name),
+        "color": None if name == AVERAGE else describe_method(name).color,
+        "tied": tied,
+        "cells": [
+            _page_cell(table, name, column, replicates) for column in table.columns if not column.signed
+        ],
+    }
+
+
+def _page_cell(table: PaperTable, name: str, column: Column, replicates: Replicates) -> dict[str, Any]:
+    cell = column.cell(name)
+    return {
+        "text": cell.text(column.decimals) if cell else "",
+        "below": _below(table, name, column, replicates) if cell else "",
+        "value": cell.mean if cell else None,
+        "best": cell is not None and cell.best,
+        "source": column.source,
+    }
+
+
+def _below(table: PaperTable, name: str, column: Column, replicates: Replicates) -> str:
+    """Return the interval of our score, or our difference from a published one."""
+    if column.source == "here":
+        score = _SCORES.get(column.quantity)
+        interval = replicates.interval(name, score) if score else None
+        return f"{interval[0]:.1f}–{interval[1]:.1f}" if interval else ""
+    wanted = (column.quantity, f"diff. {column.source}")
+    gaps = [(c.decimals, c.cell(name)) for c in table.columns if (c.quantity, c.source) == wanted]
+    return "".join(cell.text(decimals, signed=True) for decimals, cell in gaps if cell)

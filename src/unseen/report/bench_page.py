@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from shlex import join
 from statistics import fmean
 
+from unseen.benchmark.formats import method_title, result_table
 from unseen.benchmark.intervals import Replicates, resample_classes
-from unseen.benchmark.results import STEPS, Description, MethodSummary, RunResult, Spread, Step
+from unseen.benchmark.results import LETTERS, STEPS, Description, MethodSummary, PlainParams, RunResult
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import latest_runs, summarize
 from unseen.benchmark.tables import chance_levels, paper_tables
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
 from unseen.plotting import selection_figure
-from unseen.report.bench_tables import format_params, method_title, result_table
 from unseen.report.figures import hardest_classes, make_explorer, split_figure
 from unseen.report.page import Part, render
 
@@ -58,24 +58,26 @@ def render_bench(document: Part) -> str:
 def describe_experiment(experiment: Description, runs: Sequence[RunResult], limit: int) -> Part:
     """Return what the page shows of one experiment, with at most ``limit`` segments per curve."""
     summary = summarize(experiment, runs)
-    methods = summary["methods"]
     by_method = latest_runs(runs)
     replicates = resample_classes(by_method, experiment["unseen"])
-    best = describe_answer(methods, replicates)
+    described = [
+        describe_method_runs(name, method, by_method[name][0], replicates, limit)
+        for name, method in summary["methods"].items()
+    ]
+    ranked = sorted(described, key=lambda method: -method["steps"][STEPS[-1]]["mean"])
+    ties = replicates.ties(ranked[0]["id"])
     zsl, gzsl, both = paper_tables(summary)
     warnings = (f"{method_title(run['method'])}: {text}" for run in runs for text in run["warnings"])
     errors = (runs[0]["attribute_error"] for runs in by_method.values())
     return {
         "name": experiment["name"],
-        "answer": best,
+        "ranked": ranked,  # the best first
+        "ties": [method["name"] for method in ranked if method["id"] in ties],
         "chance": describe_chance(experiment),
-        "methods": [
-            describe_method_runs(name, method, by_method[name][0], replicates, limit)
-            for name, method in methods.items()
-        ],
+        "methods": described,
         "tables": [
             result_table(zsl, replicates),
-            result_table(gzsl, replicates, best["ties"]),
+            result_table(gzsl, replicates, ties),
             result_table(both, replicates),
         ],
         "warnings": list(dict.fromkeys(warnings)),
@@ -83,33 +85,6 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
         "data": describe_data(experiment),
         "classes": {"names": experiment["class_names"], "unseen": experiment["unseen"]},
         "splits": split_figure(experiment),
-    }
-
-
-def describe_answer(methods: Mapping[str, MethodSummary], replicates: Replicates) -> Part:
-    """Return the best method, those that cannot be distinguished from it, and what calibration gained."""
-
-    def harmonic(name: str, step: Step) -> Spread:
-        return methods[name]["gzsl"][step]["H"]["per-class"]
-
-    before, after = STEPS[0], STEPS[-1]
-    order = sorted(methods, key=lambda name: -harmonic(name, after)["mean"])
-    best, point = order[0], methods[order[0]]["gzsl"][after]
-    return {
-        "best": best,
-        "name": method_title(best),
-        "ties": (ties := replicates.ties(best)),
-        "tie_names": [method_title(name) for name in order if name in ties],
-        "interval": replicates.interval(best, after),
-        "h": harmonic(best, after),
-        "before": harmonic(best, before)["mean"],
-        "gain": harmonic(best, after)["mean"] - harmonic(best, before)["mean"],
-        "unseen": point["U"]["per-class"]["mean"],
-        "seen": point["S"]["per-class"]["mean"],
-        "next": method_title(order[1]) if len(order) > 1 else None,
-        "next_h": harmonic(order[1], after)["mean"] if len(order) > 1 else None,
-        "mean_before": fmean(harmonic(name, before)["mean"] for name in methods),
-        "mean_after": fmean(harmonic(name, after)["mean"] for name in methods),
     }
 
 
@@ -129,6 +104,7 @@ def describe_method_runs(
         "name": method_title(name),
         "color": describe_method(name).color,
         "steps": {step: method["gzsl"][step]["H"]["per-class"] for step in STEPS},
+        "accuracies": {letter: method["gzsl"][STEPS[-1]][letter]["per-class"]["mean"] for letter in LETTERS},
         "interval": replicates.interval(name, STEPS[-1]),
         "runs": len(method["runs"]),
         "seed": run["seed"],
@@ -142,6 +118,18 @@ def describe_method_runs(
         "classes": {name: value for name, value in run["classes"].items() if name != "mistakes"},
         "hardest": hardest_classes(run["classes"]),
     }
+
+
+def format_params(params: PlainParams) -> str:
+    """Return parameters as people write them.
+
+    >>> format_params({"alpha": 0.001, "beta": 10.0})
+    'alpha 0.001, beta 10'
+    """
+    return ", ".join(
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in params.items()
+    )
 
 
 def describe_data(experiment: Description) -> list[tuple[str, str]]:
