@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple, cast
 
 from joblib import cpu_count, delayed, parallel_config
 from joblib.parallel import BACKENDS, get_active_backend
@@ -27,27 +27,19 @@ Outcome = tuple[Run, RunResult | Failure]
 Outcomes = Generator[Outcome, None, None]
 
 
-@dataclass(frozen=True)
-class BenchTask:
+class BenchTask(NamedTuple):
     """A run that may have to be done, and the experiment it belongs to."""
 
     run: Run
     experiment: Experiment
 
-    @property
-    def cost(self) -> int:
-        """How long it takes relative to other tasks; only their order matters."""
-        n_samples, n_features = len(self.experiment.split.train), int(self.experiment.dataset.X.shape[1])
-        return describe_method(self.run.method).cost * n_samples * n_features
 
-
-@dataclass
-class Tally:
+class Tally(NamedTuple):
     """How many runs of a bench were found in the store and how many were done now; which ones failed."""
 
-    found: int = 0
-    done: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    found: int
+    done: int
+    failures: list[Failure]
 
 
 def plan(experiments: Iterable[Experiment], methods: Sequence[str] | None, n_seeds: int) -> list[BenchTask]:
@@ -101,37 +93,44 @@ def run_bench(
     """
     for key, experiment in {task.experiment.key: task.experiment for task in tasks}.items():
         store.add_experiment(key, experiment.description)
-    longest_first = sorted(tasks, key=lambda task: -task.cost)  # so that all processors finish together
+    longest_first = sorted(tasks, key=_cost, reverse=True)  # so that all processors finish together
     waiting = [task for task in longest_first if not store.has(task.run.key)]
-    tally = Tally(found=len(tasks) - len(waiting))
-    if waiting and cluster:
+    if cluster:
         from unseen.benchmark.cluster import cluster_outcomes
 
         outcomes = cluster_outcomes(_still_missing(waiting, store), cluster, cluster_timeout, threads)
-        _keep_all(outcomes, len(waiting), store, tally, quiet)
-    elif waiting:
+    else:
         outcomes = _local_outcomes(waiting, store, jobs or cpu_count(), threads)
-        _keep_all(outcomes, len(waiting), store, tally, quiet)
+    done = _keep_all(outcomes, len(waiting), store, quiet) if waiting else 0
     keys = {task.run.key for task in tasks}
-    tally.failures = [failure for failure in store.failures() if failure.run.key in keys]
-    return tally
+    failures = [failure for failure in store.failures() if failure.run.key in keys]
+    return Tally(len(tasks) - len(waiting), done, failures)
 
 
-def _keep_all(outcomes: Outcomes, n: int, store: Store, tally: Tally, quiet: bool) -> None:
+def _cost(task: BenchTask) -> int:
+    """Return how long a task takes relative to others; only their order matters."""
+    n_samples, n_features = len(task.experiment.split.train), int(task.experiment.dataset.X.shape[1])
+    return describe_method(task.run.method).cost * n_samples * n_features
+
+
+def _keep_all(outcomes: Outcomes, n: int, store: Store, quiet: bool) -> int:
+    """Store each of n outcomes as it comes, and return how many are results."""
+    done = 0
     with closing(outcomes), progress(n, "bench", unit="runs", quiet=quiet) as advance:
         for run, found in outcomes:
             if isinstance(found, Failure):
                 store.add_failure(found)
             else:
                 store.add_result(run, found)
-                tally.done += 1
+                done += 1
             advance(1, f"{run.method} seed {run.seed}")
+    return done
 
 
 def _local_outcomes(waiting: list[BenchTask], store: Store, jobs: int, threads: int) -> Outcomes:
     """Yield outcomes as they come; once a worker has died, go on one by one to find the run that did it."""
     left = {task.run: task for task in waiting}
-    calls = (delayed(attempt)(task.run, task.experiment, threads) for task in _still_missing(waiting, store))
+    calls = (delayed(attempt)(*task, threads) for task in _still_missing(waiting, store))
     # joblib's worker processes end with this one, unless the caller has chosen another backend
     own = type(get_active_backend()[0]) is BACKENDS["loky"]
     with parallel_config("loky", **dependent()) if own else nullcontext():
@@ -151,15 +150,13 @@ def _still_missing(waiting: list[BenchTask], store: Store) -> Iterator[BenchTask
 
 def _attempt_alone(task: BenchTask, threads: int) -> Outcome:
     """Do a task while no other runs, so that the death of its process is known to be its own."""
-    call = delayed(attempt)(task.run, task.experiment, threads)
-    outcome: Outcome
     try:
         # One call in a pool of two: with n_jobs=1 joblib would run it in this process.
-        (outcome,) = results([call], n_jobs=2)
+        (outcome,) = results([delayed(attempt)(*task, threads)], n_jobs=2)
+        return cast(Outcome, outcome)
     except BrokenProcessPool as error:
         reason = "The process of this run was killed, most likely because memory ran out. Use fewer --jobs."
         return task.run, Failure(task.run, reason, str(error))
-    return outcome
 
 
 @lru_cache(maxsize=1)
