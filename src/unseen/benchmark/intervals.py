@@ -46,7 +46,6 @@ def resample_classes(
     runs: Mapping[str, Sequence[RunResult]],
     unseen: Sequence[int],
     n_replicates: int = N_REPLICATES,
-    random_state: int = 0,
 ) -> Replicates:
     """Draw seen and unseen test classes with replacement and compute every score on each draw.
 
@@ -57,18 +56,17 @@ def resample_classes(
     unseen : sequence of int
         0 or 1 per class.
     n_replicates : int
-    random_state : int
     """
     tables = {
-        (method, score): _class_accuracies(results, score)
+        (method, score): np.array([_class_accuracies(run)[score] for run in results], dtype=np.float64)
         for method, results in runs.items()
         for score in SCORE_NAMES
-    }
-    tested = ~np.isnan(next(table[0] for (_, score), table in tables.items() if score == "calibrated+lambda"))
+    }  # (runs, classes) each, NaN for a class without samples
+    tested = ~np.isnan(tables[next(iter(runs)), "calibrated+lambda"][0])
     is_unseen = np.asarray(unseen, dtype=bool)
     of_unseen, of_seen = np.flatnonzero(tested & is_unseen), np.flatnonzero(tested & ~is_unseen)
     draws: dict[tuple[str, Score], list[FloatArray]] = {key: [] for key in tables}
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(0)
     for block in row_blocks(n_replicates, max(1, _AT_ONCE // max(1, len(unseen)))):
         n = block.stop - block.start
         w_unseen, w_seen = _weights(rng, n, len(of_unseen)), _weights(rng, n, len(of_seen))
@@ -79,11 +77,9 @@ def resample_classes(
     return Replicates({key: np.concatenate(parts) for key, parts in draws.items()})
 
 
-def _class_accuracies(runs: Sequence[RunResult], score: Score) -> FloatArray:
-    """Return the accuracy of each class in each run, (runs, classes), NaN for a class without samples."""
-    if score == "calibrated+lambda":
-        return np.array([run["classes"]["accuracy"] for run in runs], dtype=np.float64)
-    return np.array([run["by_class"][score] for run in runs], dtype=np.float64)
+def _class_accuracies(run: RunResult) -> dict[Score, list[float | None]]:
+    """Return the accuracy of each class by score, None for a class without samples."""
+    return run["by_class"] | {"calibrated+lambda": run["classes"]["accuracy"]}
 
 
 def _weights(rng: np.random.Generator, n_replicates: int, n_classes: int) -> FloatArray:

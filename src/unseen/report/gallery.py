@@ -110,10 +110,7 @@ def rows_at(samples: Samples, positions: IndexArray) -> FloatArray:
         inside = wanted[(wanted >= start) & (wanted < start + len(block))]
         found.append(np.asarray(block)[inside - start])
         start += len(block)
-    rows = np.concatenate(found)
-    result: FloatArray = np.empty_like(rows)
-    result[order] = rows
-    return result
+    return np.asarray(np.concatenate(found)[np.argsort(order)])  # as they were asked for
 
 
 # ---- the page ------------------------------------------------------------------------------------------

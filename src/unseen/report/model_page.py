@@ -107,7 +107,6 @@ def describe_model(
         "explorer": describe_tradeoff(model, tested),
         "names": [str(name) for name in model.classes_],
         "unseen": (~model.seen_).tolist(),
-        "n_unseen": int((~model.seen_).sum()),
         "reliability": describe_reliability(model, tested),
         "twins": closest_classes(model),
         "facts": describe_facts(card),

@@ -77,10 +77,8 @@ def row_form(method: ZeroShotClassifier) -> RowForm | None:
 
 def scaled(method: ZeroShotClassifier, X: FloatArray) -> FloatArray:
     """Return samples as the rows of a method take them."""
-    X = np.asarray(X, np.float64)
-    if method.normalize == "standard":
-        return np.asarray((X - method.standard_mean_) / method.standard_scale_)
-    return scale_rows(X, method.normalize)
+    X, standard = np.asarray(X, np.float64), method.standardization()
+    return scale_rows(X, method.normalize) if standard is None else standard.apply(X)
 
 
 # ---- the section -----------------------------------------------------------------------------------------
@@ -145,9 +143,8 @@ def describe_drawing(model: GZSLClassifierCV, form: RowForm, X: FloatArray, pixe
     """Return what the page needs to recognize a drawn image: the classifier, and how images are scaled."""
     method = model.estimator_
     mapping, offset, normalize = form.mapping, np.zeros(len(form.mapping)), method.normalize
-    if normalize == "standard":  # coef and intercept take samples as they come
-        mapping = mapping / method.standard_scale_
-        offset, normalize = -mapping @ method.standard_mean_, None
+    if standard := method.standardization():  # coef and intercept take samples as they come
+        (mapping, offset), normalize = standard.fold(mapping, offset), None
     ink = np.abs(X - pixels.low).reshape(-1, pixels.side, pixels.side) > abs(pixels.high - pixels.low) / 4
     return {
         "side": pixels.side,
