@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -131,30 +131,17 @@ def result_table(table: PaperTable, replicates: Replicates, tied: Collection[str
     columns = [column for column in table.columns if not column.signed]
     titles = SOURCE_TITLES if len(columns) < len(table.columns) else {}  # none if all numbers are ours
     quantities = itertools.groupby(column.quantity for column in columns)
-    groups = [[_row(table, name, replicates, name in tied) for name in group] for group in table.groups()]
     return {
         "title": table.title,
         "provenance": table.provenance,
         "quantities": [{"name": name, "span": len(list(group))} for name, group in quantities],
         "columns": [{"source": titles.get(column.source, "")} for column in columns],
-        "groups": groups,
-        "notes": [*table.notes, *_explain_marks(groups)],
+        "groups": [
+            [_row(table, name, replicates, name in tied) for name in group] for group in table.groups()
+        ],
+        "notes": table.notes,
         "copy": {name: render([table]) for name, render in WRITERS.items()},
     }
-
-
-def _explain_marks(groups: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    rows = [row for group in groups for row in group]
-    sources = {cell["source"] for row in rows for cell in row["cells"] if cell["below"]}
-    if "here" in sources:
-        yield "Small below our numbers: 95 % interval over classes (bootstrap over the test classes)"
-    if sources - {"here"}:
-        yield "Small below published numbers: ours minus theirs"
-    if any(row["tied"] for row in rows):
-        yield (
-            "≈ not distinguishable from the best: with the test classes resampled in the same way for both "
-            "methods, the 95 % interval of the difference in H (calibrated+lambda) includes 0"
-        )
 
 
 def _row(table: PaperTable, name: str, replicates: Replicates, tied: bool) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
-from unseen._core.checks import Check
 from unseen._core.labels import label_positions
 from unseen._core.rows import choose_rows, read_rows
 from unseen._core.taxonomy import CONFIDENCE
@@ -35,7 +33,6 @@ from unseen.selection.search import GZSLClassifierCV
 
 _GAMMAS = 101  # points of a curve
 _CELLS = 200_000  # accuracies of classes in a page
-_ALIKE = 5  # checks of the same code
 _UNMEASURED: Part = {  # instead of ``describe_measured``, without labeled samples
     **dict.fromkeys(("measured_on", "samples", "unknown", "attempt")),
     **dict.fromkeys(("measured", "notes", "hardest", "sets", "levels", "attributes"), ()),
@@ -103,7 +100,7 @@ def describe_model(
     return {
         "title": title,
         "expected": vars(card.expected),
-        "checks": describe_checks(card.checks),
+        "checks": [check.to_json() for check in card.checks],
         "explorer": describe_tradeoff(model, tested),
         "names": [str(name) for name in model.classes_],
         "unseen": (~model.seen_).tolist(),
@@ -267,26 +264,6 @@ def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray, by_clas
 
 
 # ---- what the card knows ---------------------------------------------------------------------------------
-
-
-def describe_checks(checks: Iterable[Check]) -> list[Part]:
-    """Return the checks by code, the warnings first, with the first messages of each.
-
-    >>> describe_checks([Check("X1", "note", "Odd", f"{n}.", "Look.") for n in range(7)])[0]["more"]
-    2
-    """
-    ordered = sorted(checks, key=lambda check: (check.severity != "warning", check.code))
-    groups = [list(group) for _, group in groupby(ordered, key=lambda check: check.code)]
-    return [
-        {
-            "code": group[0].code,
-            "severity": group[0].severity,
-            "title": group[0].title,
-            "messages": [f"{check.message} {check.advice}".strip() for check in group[:_ALIKE]],
-            "more": max(0, len(group) - _ALIKE),
-        }
-        for group in groups
-    ]
 
 
 def describe_reliability(model: GZSLClassifierCV, tested: Tested | None) -> Part:
