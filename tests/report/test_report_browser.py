@@ -75,7 +75,7 @@ def curve(experiment):
     model = GZSLClassifierCV(find_method("eszsl")(data.prototypes), cv=experiment.split.cv())
     samples = Samples(experiment)
     scored = ScoredModel(model.fit(data.X[train], data.y[train]).estimator_, model.gamma_, samples)
-    return scored.curves["per-class"], scored.maxima.flips, samples.is_seen
+    return scored.curves["per-class"], scored.maxima.flips, samples.kinds["seen"]
 
 
 def choose(page, name):

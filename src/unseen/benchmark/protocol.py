@@ -120,11 +120,11 @@ class TestSamples:
     """The test samples of an experiment."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self.data = experiment.dataset
-        self.index = np.concatenate([experiment.split.test_seen, experiment.split.test_unseen])
-        self.y = self.data.y[self.index]  # (samples,)
-        self.seen = ~self.data.unseen  # (classes,)
-        self.is_seen = self.seen[self.y]  # (samples,)
+        data, split = experiment.dataset, experiment.split
+        index = np.concatenate([split.test_seen, split.test_unseen])
+        self.X, self.y = Rows([data.X], index), data.y[index]
+        self.seen = ~data.unseen  # (classes,)
+        self.kinds: dict[Kind, BoolArray] = {"seen": self.seen[self.y], "unseen": ~self.seen[self.y]}
 
     def accuracy_by_class(self, predicted: IndexArray) -> list[float | None]:
         """Return the accuracy of each class in percent, None for a class without test samples."""
@@ -138,8 +138,7 @@ class ScoredModel:
 
     def __init__(self, model: ScoresClasses, gamma: float, test: TestSamples) -> None:
         self.gamma, self.test = float(gamma), test
-        X, labels = Rows([test.data.X], test.index), np.arange(len(test.seen))
-        self.maxima: ScoreMaxima = score_maxima(model, X, labels, test.seen)
+        self.maxima: ScoreMaxima = score_maxima(model, test.X, np.arange(len(test.seen)), test.seen)
         self.curves: dict[Averaging, SeenUnseenCurve] = {
             averaging: SeenUnseenCurve.from_maxima(self.maxima, test.y, test.seen, averaging)
             for averaging in AVERAGINGS
@@ -161,17 +160,17 @@ class ScoredModel:
 
     def document(self) -> ModelCurve:
         """Return the curve as the store keeps it."""
-        curve, flips = self.curves["per-class"], np.nan_to_num(self.maxima.flips)
+        curve, d = self.curves["per-class"], np.nan_to_num(self.maxima.flips)
+        flips = {kind: np.sort(d[of]) for kind, of in self.test.kinds.items()}
         finite = np.isfinite(curve.breakpoints)
         inside = np.append(finite, True)
-        kinds: dict[Kind, BoolArray] = {"seen": self.test.is_seen, "unseen": ~self.test.is_seen}
         return {
             "curve": {
                 "gamma": [_shortened(gamma) for gamma in curve.breakpoints[finite]],
                 "unseen": _rounded(curve.unseen_curve[inside]),
                 "seen": _rounded(curve.seen_curve[inside]),
             },
-            "flips": {kind: [_shortened(d) for d in np.sort(flips[of])] for kind, of in kinds.items()},
+            "flips": {kind: [_shortened(d) for d in rising] for kind, rising in flips.items()},
             "ausuc": curve.ausuc,
         }
 
@@ -198,7 +197,7 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
         "regret": {"calibrated": zsl.regret(), "calibrated+lambda": model.regret()},
         "zsl_model": None if same else zsl.document(),
         "by_class": {
-            "zsl": test.accuracy_by_class(np.where(test.is_seen, -1, zsl.maxima.argmax_unseen)),
+            "zsl": test.accuracy_by_class(np.where(test.kinds["seen"], -1, zsl.maxima.argmax_unseen)),
             "none": test.accuracy_by_class(zsl.maxima.predict(NO_CALIBRATION)),
             "calibrated": test.accuracy_by_class(zsl.maxima.predict(zsl.gamma)),
         },
@@ -231,13 +230,12 @@ def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredRe
     n_classes = len(test.seen)
     n = min(len(test.y), max(FEWEST, SURE // n_classes))
     drawn = np.sort(np.random.default_rng(0).permutation(len(test.y))[:n])
-    X, right = Rows([test.data.X], test.index[drawn]), np.empty(n, dtype=bool)
-    before, after = np.empty(n), np.empty(n)
-    for block, (scores,) in iter_scores(search, X):
+    right, before, after = np.empty(n, dtype=bool), np.empty(n), np.empty(n)
+    for block, (scores,) in iter_scores(search, test.X.choose(drawn)):
         right[block] = scores.argmax(axis=1) == test.y[drawn[block]]
         before[block] = confidence(below_best(scores), NO_TEMPERATURE)
         after[block] = confidence(below_best(scores), search.temperature_)
-    kinds: dict[Kind, BoolArray] = {"seen": test.is_seen[drawn], "unseen": ~test.is_seen[drawn]}
+    kinds = {kind: of[drawn] for kind, of in test.kinds.items()}
     return {
         "temperature": _shortened(search.temperature_),
         "before": {kind: _bins(before[of], right[of]) for kind, of in kinds.items()},

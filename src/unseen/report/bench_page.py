@@ -25,8 +25,8 @@ _MANY = 1000  # classes; of more, the page has fewer segments, because each clas
 
 def describe_bench(store: Store) -> Part:
     """Return all that the page shows of a store."""
-    stored = {key: (experiment, store.results(key)) for key, experiment in store.experiments().items()}
-    found = [part for part in stored.values() if part[1]]
+    stored = [(experiment, store.results(key)) for key, experiment in store.experiments().items()]
+    found = [(experiment, runs) for experiment, runs in stored if runs]
     if not found:
         raise UnseenError(f"{store.folder} holds no finished run yet. Run: unseen bench --out {store.folder}")
     curves = sum(len({run["method"] for run in runs}) for _, runs in found)
