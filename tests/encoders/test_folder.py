@@ -15,7 +15,8 @@ from onnx_models import clip_folder, mean_backbone
 from unseen.datasets.features import check_same_encoder, read_encoder_card
 from unseen.encoders.backbone import Backbone
 from unseen.encoders.extraction import extract
-from unseen.encoders.folder import cache_of, is_image_folder, load_image_folder
+from unseen.encoders.folder import cache_of, load_image_folder
+from unseen.encoders.images import is_image_folder
 from unseen.errors import UnseenError
 
 COLORS = {

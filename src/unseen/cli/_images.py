@@ -125,7 +125,6 @@ def takes_samples(command: Callable[..., None]) -> Any:
 
 def are_images(source: str) -> bool:
     """Return whether the source is an image or a folder of images."""
-    from unseen.encoders.folder import is_image_folder
-    from unseen.encoders.images import is_image
+    from unseen.encoders.images import is_image, is_image_folder
 
     return is_image(Path(source)) or is_image_folder(source)

@@ -193,7 +193,7 @@ def _load_images(
 
 def _reject_image_options(data: str, classes: str | None) -> None:
     """Say what a folder of images needs, and which option is only for one."""
-    from unseen.encoders.folder import is_image_folder
+    from unseen.encoders.images import is_image_folder
 
     if is_image_folder(data):
         raise UnseenError(

@@ -16,17 +16,8 @@ from unseen.datasets.own import assemble
 from unseen.encoders.backbone import AnyBackbone
 from unseen.encoders.descriptions import TEMPLATE, describe_classes, read_classes
 from unseen.encoders.extraction import extract, is_extraction
-from unseen.encoders.images import find_images, is_image
+from unseen.encoders.images import find_images
 from unseen.errors import UnseenError
-
-
-def is_image_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether the path is a folder of class folders with images, or of images."""
-    path = Path(path)
-    if not path.is_dir():
-        return False
-    places = [path, *(entry for entry in path.iterdir() if entry.is_dir())]
-    return any(is_image(file) for place in places for file in place.iterdir())
 
 
 def list_image_folder(

@@ -56,6 +56,15 @@ def is_image(path: Path) -> bool:
     return path.suffix.lower() in IMAGE_SUFFIXES
 
 
+def is_image_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether the path is a folder of class folders with images, or of images."""
+    path = Path(path)
+    if not path.is_dir():
+        return False
+    places = [path, *(entry for entry in path.iterdir() if entry.is_dir())]
+    return any(is_image(file) for place in places for file in place.iterdir())
+
+
 def find_images(source: str | os.PathLike[str]) -> ImageFiles:
     """Return the images of a folder of class folders or of a flat folder; or one image."""
     source = Path(source)
