@@ -65,10 +65,10 @@ class Source:
     def _open_backbone(self, encoder: Mapping[str, object] | None) -> Backbone:
         """Return the network of ``--backbone``, else that of the model; it preprocesses as in training."""
         from unseen.datasets.features import check_same_encoder
-        from unseen.encoders.backbone import reopen_backbone
+        from unseen.encoders.backbone import Backbone, reopen_backbone
 
         if self.backbone is not None:
-            network = options.load_backbone(self.backbone, self.variant)
+            network = Backbone(self.backbone, variant=self.variant)
             check_same_encoder(network.describe(), encoder, self.backbone)
             network.use_card(encoder)
             return network

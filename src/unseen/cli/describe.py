@@ -41,12 +41,13 @@ def command(
     and underscores in names are left out of the sentences.
     """
     from unseen.encoders.descriptions import describe_classes, read_classes, read_templates, write_prototypes
+    from unseen.encoders.text import TextEncoder
 
     if out.suffix not in (".csv", ".npz"):
         raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv or .npz.")
     check_output(out, inputs=[classes, text_encoder], force=force)
     named, sentences = read_classes(classes), read_templates(templates)
-    encoder = options.open_encoder(text_encoder, variant, quiet)
+    encoder = TextEncoder(text_encoder, variant=variant, quiet=quiet)
     found = describe_classes(named, encoder, templates=sentences)
     write_prototypes(out, found, encoder.describe())
     n_texts = sum(len(said) or len(sentences) for said in named.values())

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from unseen._core.checks import Check
-    from unseen._core.prototypes import Prototypes
     from unseen.base import ZeroShotClassifier
     from unseen.datasets import ZeroShotDataset
-    from unseen.encoders.text import TextEncoder
+    from unseen.encoders.backbone import Backbone
 
 
 NO_CARD = "default parameters, not calibrated: no class could be held out, so there is no card"
@@ -66,8 +65,6 @@ def command(
     method: str,
     normalize: str,
     prototypes: tuple[Path, ...],
-    label: str | None,
-    ignore: tuple[str, ...] | None,
     text_encoder: str | None,
     backbone: str | None,
     variant: str | None,
@@ -78,12 +75,10 @@ def command(
     min_seen: float | None,
     min_unseen: float | None,
     unseen_share: float | None,
-    features: str,
-    features_glob: str | None,
-    split_dir: Path | None,
     as_json: bool,
     quiet: bool,
     force: bool,
+    **reading: Any,
 ) -> None:
     """Fit a classifier of seen and unseen classes, and print its card.
 
@@ -100,32 +95,25 @@ def command(
     """
     from unseen.datasets import load_dataset
     from unseen.datasets.splits import FEWEST_CLASSES
+    from unseen.encoders.backbone import Backbone
+    from unseen.encoders.text import TextEncoder
     from unseen.models.io import is_model, save_model
     from unseen.models.training import train, train_uncalibrated
 
     files = [text for text in (classes, *templates) if text and os.path.exists(text)]  # others are words
-    inputs = [data, *prototypes, text_encoder, backbone, split_dir, *files]
+    inputs = [data, *prototypes, text_encoder, backbone, reading["split_dir"], *files]
     check_output(model, inputs=inputs, force=force, may_replace=is_model)
     described = options.read_descriptions(prototypes, text_encoder, variant, quiet) if prototypes else None
+    given: dict[str, Any] = {"prototypes": described, "unseen_classes": unseen_classes}
     namer = None  # text encoder of the class names
     if backbone is None:
         _reject_image_options(data, classes)
-        dataset = load_dataset(
-            data,
-            features=features,
-            split_dir=split_dir,
-            prototypes=described,
-            unseen_classes=unseen_classes,
-            label=label,
-            ignore=ignore,
-            features_glob=features_glob,
-        )
+        dataset = load_dataset(data, **given, **reading)
     else:
         if text_encoder and described is None:
-            namer = options.open_encoder(text_encoder, variant, quiet)
-        dataset = _load_images(
-            data, backbone, namer, variant, described, classes, templates, unseen_classes, quiet
-        )
+            namer = TextEncoder(text_encoder, variant=variant, quiet=quiet)
+        network = Backbone(backbone, variant=variant)
+        dataset = _load_images(data, network, classes, templates, encoder=namer, quiet=quiet, **given)
     for note in dataset.notes:
         click.echo(f"note: {note}", err=True)
     if gamma == 0 and dataset.seen.sum() < FEWEST_CLASSES:
@@ -163,30 +151,14 @@ def _report(facts: dict[str, Any], words: str, checks: Sequence[Check], as_json:
 
 
 def _load_images(
-    folder: str,
-    backbone: str,
-    namer: TextEncoder | None,
-    variant: str | None,
-    described: Prototypes | None,
-    classes: str | None,
-    templates: tuple[str, ...],
-    unseen_classes: tuple[str, ...] | None,
-    quiet: bool,
+    folder: str, backbone: Backbone, classes: str | None, templates: tuple[str, ...], **reading: Any
 ) -> ZeroShotDataset:
     """Return the data set of a folder of images."""
     from unseen.encoders.descriptions import read_classes, read_templates
     from unseen.encoders.folder import cache_of, load_image_folder
 
-    dataset = load_image_folder(
-        folder,
-        options.load_backbone(backbone, variant),
-        namer,
-        prototypes=described,
-        classes=read_classes(classes) if classes else {},
-        templates=read_templates(templates),
-        unseen_classes=unseen_classes,
-        quiet=quiet,
-    )
+    further, sentences = read_classes(classes) if classes else {}, read_templates(templates)
+    dataset = load_image_folder(folder, backbone, classes=further, templates=sentences, **reading)
     click.echo(f"kept the features of the images in {cache_of(folder)}, for the next fit", err=True)
     return dataset
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,15 +44,13 @@ if TYPE_CHECKING:
 @options.as_json
 def command(
     data: str,
-    features: str,
-    split_dir: Path | None,
     split_rule: str,
     prototypes: tuple[Path, ...],
-    label: str | None,
     text_encoder: str | None,
     unseen_classes: tuple[str, ...] | None,
     ignore: tuple[str, ...] | None,
     as_json: bool,
+    **reading: Any,
 ) -> None:
     """Describe data or a model: sizes, ranges, classes, splits, checks, what is missing.
 
@@ -74,15 +72,9 @@ def command(
     if are_images(data):
         dataset = list_image_folder(data, prototypes=described, unseen_classes=unseen_classes)
     else:
+        reading["ignore"] = [name for name in ignore or () if name not in codes] or None
         dataset = load_dataset(
-            data,
-            features=features,
-            split_dir=split_dir,
-            prototypes=described,
-            unseen_classes=unseen_classes,
-            label=label,
-            ignore=[name for name in ignore or () if name not in codes] or None,
-            require_features=False,
+            data, prototypes=described, unseen_classes=unseen_classes, require_features=False, **reading
         )
     facts = describe(dataset, split_rule, codes, _same_width(dataset))
     click.echo(json.dumps(facts, indent=2) if as_json else format_description(facts))

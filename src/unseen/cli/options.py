@@ -16,8 +16,6 @@ from unseen.methods import METHODS, method_name
 
 if TYPE_CHECKING:
     from unseen._core.prototypes import Prototypes
-    from unseen.encoders.backbone import Backbone
-    from unseen.encoders.text import TextEncoder
 
 Option = Callable[[Any], Any]  # a decorator that adds an option to a command
 FILE = click.Path(path_type=Path)
@@ -61,11 +59,8 @@ def split_scalings(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
     """Return the scalings in ``A,B,...``."""
-    names = split_names(ctx, parameter, value)
-    for name in names or ():
-        if name not in SCALINGS:
-            raise click.BadParameter(f"{name!r} is not a scaling, expected one of {', '.join(SCALINGS)}.")
-    return names
+    names, scaling = split_names(ctx, parameter, value), click.Choice(SCALINGS)
+    return names and tuple(scaling.convert(name, parameter, ctx) for name in names)
 
 
 # ---- data ---------------------------------------------------------------------------------------------
@@ -153,27 +148,15 @@ def read_descriptions(
 ) -> Prototypes:
     """Return the class descriptions in the files of ``--prototypes``."""
     from unseen.datasets.prototypes import read_sources
-
-    return read_sources(files, open_encoder(text_encoder, variant, quiet) if text_encoder else None)
-
-
-def open_encoder(reference: str, variant: str | None = None, quiet: bool = True) -> TextEncoder:
-    """Return the text encoder of ``--encoder``."""
     from unseen.encoders.text import TextEncoder
 
-    return TextEncoder(reference, variant=variant, quiet=quiet)
+    encoder = TextEncoder(text_encoder, variant=variant, quiet=quiet) if text_encoder else None
+    return read_sources(files, encoder)
 
 
 def backbone(help: str, *, required: bool = False) -> Option:
     """Return the option ``--backbone REF``."""
     return click.option("--backbone", metavar="REF", required=required, help=help)
-
-
-def load_backbone(reference: str, variant: str | None = None) -> Backbone:
-    """Return the image network of ``--backbone``."""
-    from unseen.encoders.backbone import Backbone
-
-    return Backbone(reference, variant=variant)
 
 
 # ---- methods ------------------------------------------------------------------------------------------
