@@ -116,7 +116,7 @@ def warnings_as_lines() -> Iterator[None]:
         yield
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="unseen")
 def main() -> None:
     """Zero-shot and generalized zero-shot learning: one classifier over old and new classes."""

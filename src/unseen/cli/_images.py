@@ -85,9 +85,8 @@ class Source:
         from unseen.models.evaluation import evaluation_data
 
         with self.find() as (model, path):
-            data = evaluation_data(
-                path, self.features, split_dir, model=model, label=self.label, ignore=self.ignore
-            )
+            reading = {"features": self.features, "label": self.label, "ignore": self.ignore}
+            data = evaluation_data(path, model, split_dir=split_dir, **reading)
             # features of images are in a temporary file
             yield model, data if path == self.samples else replace(data, name=Path(self.samples).name)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,11 +41,9 @@ def command(
     text_encoder: str | None,
     samples: str | None,
     recalibrate: str | None,
-    label: str | None,
-    ignore: tuple[str, ...] | None,
-    features: str,
     out: Path | None,
     force: bool,
+    **reading: Any,
 ) -> None:
     """Add classes to a model by their descriptions, without training.
 
@@ -63,11 +61,10 @@ def command(
     check_output(target, inputs=inputs, force=force, may_replace=is_model)
     fitted, new = load_model(model), options.read_descriptions(prototypes, text_encoder)
     names = [str(name) for name in new.index]
-    read = partial(evaluation_data, features=features, model=fitted, label=label, ignore=ignore)
     counts: Counter[str] = Counter()
     with matched_features():
         if samples:
-            data = read(samples)
+            data = evaluation_data(samples, fitted, **reading)
             y = np.array(data.class_names)[data.y].astype(str)
             label_positions(y, names, data.name, "is not described in --prototypes")
             fitted.add_classes(new, X=np.asarray(data.X), y=y)
@@ -77,7 +74,7 @@ def command(
             fitted.add_classes(new)
         if recalibrate:
             calibrated = selected(fitted)
-            n = recalibrate_on(calibrated, read(recalibrate))
+            n = recalibrate_on(calibrated, evaluation_data(recalibrate, fitted, **reading))
             click.echo(f"gamma is {calibrated.gamma_:.4g} now, chosen on {n} samples", err=True)
     save_model(fitted, target)
     n_seen = int(fitted.seen_.sum())

@@ -28,18 +28,11 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("data", nargs=-1)
-@click.option(
+@options.name_list(
     "--methods",
-    callback=options.split_names,
-    metavar="A,B,...",
     help=f"Some of {', '.join(METHODS)}; or module:Class for your own.  [default: all that fit the data]",
 )
-@click.option(
-    "--features",
-    callback=options.split_names,
-    metavar="A,B,...",
-    help="Feature files of an xlsa17 folder.  [default: res101]",
-)
+@options.name_list("--features", help="Feature files of an xlsa17 folder.  [default: res101]")
 @click.option(
     "--split-dir",
     multiple=True,
@@ -52,25 +45,21 @@ if TYPE_CHECKING:
 @options.ignore
 @options.text_encoder
 @options.unseen_classes
-@click.option(
-    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Runs of stochastic methods."
-)
+@click.option("--seeds", type=click.IntRange(1), default=5, help="Runs of stochastic methods.")
 @click.option(
     "--gamma",
     type=click.Choice(["retention", "paper"]),
     default="retention",
-    show_default=True,
     help="Rule that carries gamma from the folds to the test.",
 )
 @options.normalize_list
 @click.option("--jobs", type=click.IntRange(1), help="Runs at the same time.  [default: one per processor]")
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each run.")
+@click.option("--threads", type=click.IntRange(1), default=1, help="Threads of each run.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
 @click.option(
     "--cluster-timeout",
     type=click.FloatRange(0, min_open=True),
     default=60.0,
-    show_default=True,
     metavar="SECONDS",
     help="Give up after this time without any worker.",
 )
@@ -81,7 +70,6 @@ if TYPE_CHECKING:
     "style",
     type=click.Choice(["table", "markdown", "csv"]),
     default="table",
-    show_default=True,
     help="How to print the results.",
 )
 @options.quiet

@@ -26,13 +26,12 @@ FIGURES = (".png", ".svg", ".pdf", ".html")
 @click.option("--apply", type=options.FILE, metavar="OTHER", help="Scores to use the chosen gamma on.")
 @options.out("Predictions for OTHER: FILE.csv.")
 @click.option("--gamma", type=float, metavar="NUMBER", help="A known gamma, to use instead of choosing one.")
-@click.option("--seen", callback=options.split_names, metavar="A,B,...", help="Seen classes.")
+@options.name_list("--seen", help="Seen classes.")
 @click.option("--label", metavar="NAME", help="Column with the true class. [default: y]")
 @click.option(
     "--weights",
     type=click.Choice(["per-class", "per-sample"]),
     default="per-class",
-    show_default=True,
     help="Average whose gamma --plot and --apply use.",
 )
 @options.min_seen

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     "--top",
     type=click.IntRange(1),
     default=5,
-    show_default=True,
     metavar="N",
     help="Attributes to list for the class, and as many against it.",
 )

@@ -37,7 +37,7 @@ def channels(name: str, what: str) -> options.Option:
 @options.backbone("Image network: ONNX file, folder, or hf:owner/name.", required=True)
 @options.variant
 @options.out("FILE.npz, or a folder for features.npy and labels.csv.", required=True)
-@click.option("--crops", type=click.Choice([1, 10]), default=1, show_default=True, help="Crops per image.")
+@click.option("--crops", type=click.Choice([1, 10]), default=1, help="Crops per image.")
 @click.option("--resize", type=int, help="Side before cropping. [default: as the backbone says, else --size]")
 @click.option("--size", type=int, help="Side of a crop. [default: as the backbone says, else 224]")
 @click.option("--output", help="Name of the output to use. [default: the first with two dimensions]")

@@ -34,7 +34,7 @@ NO_CARD = "default parameters, not calibrated: no class could be held out, so th
 )
 @options.data
 @click.option("--model", required=True, type=options.FILE, metavar="FILE", help="File for the model.")
-@options.method(default="auto")
+@options.method
 @options.normalize
 @options.prototypes()
 @options.label

@@ -35,11 +35,8 @@ if TYPE_CHECKING:
 @options.label
 @options.text_encoder
 @options.unseen_classes
-@click.option(
-    "--ignore",
-    callback=options.split_names,
-    metavar="A,U003,...",
-    help="Columns of a table, and codes of checks, to leave out.",
+@options.name_list(
+    "--ignore", metavar="A,U003,...", help="Columns of a table, and codes of checks, to leave out."
 )
 @options.as_json
 def command(

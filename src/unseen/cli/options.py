@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -45,22 +46,20 @@ def check_confidence(confidence: float | None, taxonomy: Path | None) -> float:
     return confidence
 
 
-def split_names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def split_names(text: str) -> tuple[str, ...]:
     """Return the names in ``A,B,...``; spaces around them do not count."""
-    if value is None:
-        return None
-    names = tuple(part.strip() for part in value.split(","))
+    names = tuple(part.strip() for part in text.split(","))
     if not all(names):
-        raise click.BadParameter(f"{value!r} has an empty name, expected names separated by commas.")
+        raise click.BadParameter(f"{text!r} has an empty name, expected names separated by commas.")
     return names
 
 
-def split_scalings(
-    ctx: click.Context, parameter: click.Parameter, value: str | None
-) -> tuple[str, ...] | None:
+def split_scalings(text: str) -> tuple[str, ...]:
     """Return the scalings in ``A,B,...``."""
-    names, scaling = split_names(ctx, parameter, value), click.Choice(SCALINGS)
-    return names and tuple(scaling.convert(name, parameter, ctx) for name in names)
+    return tuple(click.Choice(SCALINGS).convert(name, None, None) for name in split_names(text))
+
+
+name_list = partial(click.option, type=split_names, metavar="A,B,...")  # an option that takes several names
 
 
 # ---- data ---------------------------------------------------------------------------------------------
@@ -69,7 +68,6 @@ data = click.argument("data", default=DEFAULT_DATA)
 features = click.option(
     "--features",
     default="res101",
-    show_default=True,
     metavar="NAME",
     help="Feature file of an xlsa17 folder.",
 )
@@ -83,7 +81,6 @@ split_rule = click.option(
     "--split-rule",
     type=click.Choice(["official", "paper"]),
     default="official",
-    show_default=True,
     help="Origin of the seen test set.",
 )
 taxonomy = click.option(
@@ -101,15 +98,9 @@ confidence = click.option(
 label = click.option(
     "--label", metavar="COLUMN", help="Class column of a table. [default: the only text column]"
 )
-ignore = click.option(
-    "--ignore", callback=split_names, metavar="A,B,...", help="Columns of a table to leave out."
-)
-unseen_classes = click.option(
-    "--unseen",
-    "unseen_classes",
-    callback=split_names,
-    metavar="A,B,...",
-    help="Classes to hold out, besides those without samples.",
+ignore = name_list("--ignore", help="Columns of a table to leave out.")
+unseen_classes = name_list(
+    "--unseen", "unseen_classes", help="Classes to hold out, besides those without samples."
 )
 
 
@@ -137,7 +128,6 @@ template = click.option(
     "templates",
     multiple=True,
     default=["a photo of a {}."],
-    show_default=True,
     metavar="TEXT",
     help="Sentence with {} for the class name, or a text file of them. Several are averaged.",
 )
@@ -166,14 +156,12 @@ normalize = click.option(
     "--normalize",
     type=click.Choice(["auto", *SCALINGS]),
     default="auto",
-    show_default=True,
     help="Scaling: samples to unit length (sqrt: after square roots), features to variance 1, none, or what "
     "the folds agree on.",
 )
-normalize_list = click.option(
+normalize_list = name_list(
     "--normalize",
-    callback=split_scalings,
-    metavar="A,B,...",
+    type=split_scalings,
     help="Scalings to compare, of l2, sqrt, standard and none. [default: that of each method]",
 )
 min_seen = click.option(
@@ -190,35 +178,31 @@ unseen_share = click.option(
 )
 
 
-def _gamma_rule(ctx: click.Context, parameter: click.Parameter, value: str) -> str | float:
+def _gamma_rule(text: str) -> str | float:
     """Return the rule, or gamma itself."""
     try:
-        return value if value in ("retention", "paper") else float(value)
+        return text if text in ("retention", "paper") else float(text)
     except ValueError:
-        raise click.BadParameter(f"Got {value!r}, but expected retention, paper or a number.") from None
+        raise click.BadParameter(f"Got {text!r}, but expected retention, paper or a number.") from None
 
 
 gamma = click.option(
     "--gamma",
-    callback=_gamma_rule,
+    type=_gamma_rule,
     default="retention",
-    show_default=True,
     metavar="retention|paper|NUMBER",
     help="Rule that carries gamma from held-out classes to the model of all samples, or gamma itself.",
 )
 
 
-def method(default: str) -> Option:
-    """Return the option ``--method NAME``, with the names in its help."""
-    return click.option(
-        "--method",
-        default=default,
-        show_default=True,
-        metavar="NAME",
-        callback=lambda ctx, parameter, name: method_name(name),
-        help="auto (LDA; also cosine if features are as wide as descriptions), "
-        f"{', '.join(METHODS)}; or module:Class for your own.",
-    )
+method = click.option(
+    "--method",
+    default="auto",
+    metavar="NAME",
+    callback=lambda ctx, parameter, name: method_name(name),
+    help="auto (LDA; also cosine if features are as wide as descriptions), "
+    f"{', '.join(METHODS)}; or module:Class for your own.",
+)
 
 
 # ---- output -------------------------------------------------------------------------------------------

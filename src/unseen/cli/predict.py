@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog=options.example("unseen predict birds.model birds.npz --top 2 --out predictions.csv"))
 @takes_samples
-@click.option(
-    "--top", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Classes per sample."
-)
+@click.option("--top", type=click.IntRange(1), default=3, metavar="N", help="Classes per sample.")
 @click.option(
     "--reject",
     type=float,

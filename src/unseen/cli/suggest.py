@@ -12,10 +12,8 @@ from unseen.cli._images import Source, takes_samples
 
 @click.command(epilog=options.example("unseen suggest birds.model unlabeled.npz --n 20 --out to_label.csv"))
 @takes_samples
-@click.option(
-    "--n", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Samples to suggest."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random draw.")
+@click.option("--n", type=click.IntRange(1), default=20, metavar="N", help="Samples to suggest.")
+@click.option("--seed", type=int, default=0, help="Seed of the random draw.")
 @options.out("FILE.csv. [default: CSV on standard output]")
 @options.force
 def command(source: Source, n: int, seed: int, out: Path | None, force: bool) -> None:

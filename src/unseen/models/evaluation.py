@@ -107,25 +107,15 @@ class Evaluation:
         }
 
 
-def evaluation_data(
-    source: str | PathLike[str],
-    features: str = "res101",
-    split_dir: str | PathLike[str] | None = None,
-    *,
-    model: Model | None = None,
-    label: str | None = None,
-    ignore: Sequence[str] | None = None,
-) -> ZeroShotDataset:
-    """Return labeled data by name or path; class descriptions are not needed, the model has them.
+def evaluation_data(source: str | PathLike[str], model: Model, **reading: Any) -> ZeroShotDataset:
+    """Return labeled data by name or path, with the features of the model, which has the descriptions.
 
-    The columns of a table are matched with the features of ``model``, if it is given.
+    ``reading`` holds options of ``load_dataset``, such as ``label``.
     """
-    data = load_dataset(
-        source, features=features, split_dir=split_dir, label=label, ignore=ignore, require_features=False
-    )
+    data = load_dataset(source, require_features=False, **reading)
     if data.X is None or data.y is None:
         raise UnseenError(data.missing[0])
-    return data if model is None else match_features(model, data)
+    return match_features(model, data)
 
 
 def evaluate(
