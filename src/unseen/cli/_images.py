@@ -110,10 +110,8 @@ def takes_samples(command: Callable[..., None]) -> Any:
     @click.argument("model", type=options.FILE)
     @click.argument("samples", metavar="FEATURES|IMAGES")
     @options.backbone("Image network for IMAGES. [default: the one named in the model]")
-    @options.variant
     @options.features
-    @options.label
-    @options.ignore
+    @options.columns
     @options.quiet
     @wraps(command)
     def gather(**values: Any) -> None:

@@ -19,7 +19,6 @@ from unseen.cli import options
 @options.prototypes(
     required=True, help="Descriptions of the new classes, with the attributes of the model, in any order."
 )
-@options.text_encoder
 @click.option(
     "--samples",
     metavar="DATA",
@@ -30,11 +29,9 @@ from unseen.cli import options
     metavar="DATA",
     help="Choose gamma again for all classes, on samples of the seen classes in DATA.",
 )
-@options.label
-@options.ignore
+@options.columns
 @options.features
 @options.out("File for the larger model. [default: MODEL, which is replaced]")
-@options.force
 def command(
     model: Path,
     prototypes: tuple[Path, ...],

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 )
 @options.split_rule
 @options.prototypes()
-@options.label
-@options.ignore
-@options.text_encoder
+@options.columns
 @options.unseen_classes
 @click.option("--seeds", type=click.IntRange(1), default=5, help="Runs of stochastic methods.")
 @click.option(

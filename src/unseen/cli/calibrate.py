@@ -34,12 +34,9 @@ FIGURES = (".png", ".svg", ".pdf", ".html")
     default="per-class",
     help="Average whose gamma --plot and --apply use.",
 )
-@options.min_seen
-@options.min_unseen
-@options.unseen_share
+@options.goal
 @click.option("--bootstrap", type=click.IntRange(1), metavar="N", help="95 % intervals from N resamplings.")
 @click.option("--plot", type=options.FILE, metavar="FILE", help=".png, .svg or .pdf; .html to move gamma.")
-@options.force
 @options.as_json
 def command(
     file: Path | None,
@@ -49,13 +46,11 @@ def command(
     seen: tuple[str, ...] | None,
     label: str | None,
     weights: Averaging,
-    min_seen: float | None,
-    min_unseen: float | None,
-    unseen_share: float | None,
     bootstrap: int | None,
     plot: Path | None,
     force: bool,
     as_json: bool,
+    **goals: float | None,
 ) -> None:
     """Find the number gamma to subtract from the scores of the seen classes.
 
@@ -70,7 +65,7 @@ def command(
     from unseen.calibration.goals import Goal
     from unseen.calibration.scores import read_scores
 
-    goal = Goal(min_seen, min_unseen, unseen_share)
+    goal = Goal(**goals)
     if file is None and apply is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     if gamma is not None and (bootstrap or plot or goal != Goal()):

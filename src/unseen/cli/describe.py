@@ -18,12 +18,11 @@ from unseen.errors import UnseenError
     )
 )
 @click.argument("classes")
-@options.encoder
+@options.text_encoder(required=True)
 @options.variant
 @options.template
 @options.out("FILE.csv or FILE.npz.", required=True)
 @options.quiet
-@options.force
 def command(
     classes: str,
     text_encoder: str,

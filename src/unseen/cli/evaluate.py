@@ -15,7 +15,6 @@ from unseen.cli._images import Source, takes_samples
 @takes_samples
 @options.split_dir
 @options.taxonomy
-@options.confidence
 @options.as_json
 def command(
     source: Source, split_dir: Path | None, taxonomy: Path | None, confidence: float | None, as_json: bool

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 @click.option("--rival", metavar="CLASS", help="Class to compare with. [default: the second best]")
 @options.out("FILE.csv with one line per part. [default: text on standard output, unless --html is given]")
 @click.option("--html", type=options.FILE, metavar="FILE", help="Write charts of the samples as one page.")
-@options.force
 def command(
     source: Source, top: int, rival: str | None, out: Path | None, html: Path | None, force: bool
 ) -> None:

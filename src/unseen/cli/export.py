@@ -22,10 +22,8 @@ ENDINGS = {"onnx": ".onnx", "npz": ".layer.npz"}
     help="What to write, see above. [default: by the ending of --out, or onnx]",
 )
 @options.backbone("Image network to put in front of the classifier (onnx only).")
-@options.variant
 @click.option("--softmax", is_flag=True, help="Add the output probabilities (onnx only).")
 @options.out("File to write. [default: MODEL with the ending .onnx or .layer.npz]")
-@options.force
 def command(
     model: Path,
     kind: str | None,

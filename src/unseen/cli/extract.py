@@ -35,7 +35,6 @@ def channels(name: str, what: str) -> options.Option:
 @click.command(epilog="Example: unseen extract photos --backbone resnet50.onnx --crops 10 --out birds.npz")
 @click.argument("images", type=click.Path(path_type=Path))
 @options.backbone("Image network: ONNX file, folder, or hf:owner/name.", required=True)
-@options.variant
 @options.out("FILE.npz, or a folder for features.npy and labels.csv.", required=True)
 @click.option("--crops", type=click.Choice([1, 10]), default=1, help="Crops per image.")
 @click.option("--resize", type=int, help="Side before cropping. [default: as the backbone says, else --size]")
@@ -45,7 +44,6 @@ def channels(name: str, what: str) -> options.Option:
 @channels("--std", "Standard deviation per channel.")
 @click.option("--threads", type=click.IntRange(1), help="Threads. [default: one per processor]")
 @options.quiet
-@options.force
 def command(
     images: Path,
     backbone: str,

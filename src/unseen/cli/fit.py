@@ -37,11 +37,8 @@ NO_CARD = "default parameters, not calibrated: no class could be held out, so th
 @options.method
 @options.normalize
 @options.prototypes()
-@options.label
-@options.ignore
-@options.text_encoder
+@options.columns
 @options.backbone("Image network for a folder of images: ONNX file, folder, or hf:owner/name.")
-@options.variant
 @click.option(
     "--classes",
     metavar="FILE|A,B,...",
@@ -50,9 +47,7 @@ NO_CARD = "default parameters, not calibrated: no class could be held out, so th
 @options.template
 @options.unseen_classes
 @options.gamma
-@options.min_seen
-@options.min_unseen
-@options.unseen_share
+@options.goal
 @options.features
 @options.features_glob
 @options.split_dir

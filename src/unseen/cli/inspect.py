@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 @options.split_rule
 @options.prototypes()
 @options.label
-@options.text_encoder
 @options.unseen_classes
 @options.name_list(
     "--ignore", metavar="A,U003,...", help="Columns of a table, and codes of checks, to leave out."

@@ -35,6 +35,17 @@ def example(*lines: str) -> str:
     return "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
 
 
+def together(*chosen: Option) -> Option:
+    """Return options that belong together as one decorator; the help lists them in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(chosen):
+            command = option(command)
+        return command
+
+    return add
+
+
 def check_confidence(confidence: float | None, taxonomy: Path | None) -> float:
     """Return the confidence of predictions from a taxonomy; raise if it is given without one."""
     from unseen._core.taxonomy import CONFIDENCE
@@ -83,22 +94,24 @@ split_rule = click.option(
     default="official",
     help="Origin of the seen test set.",
 )
-taxonomy = click.option(
-    "--taxonomy",
-    type=FILE,
-    metavar="FILE.csv",
-    help="Groups of classes: class, genus, ... or child, parent.",
-)
-confidence = click.option(
-    "--confidence",
-    type=float,
-    metavar="P",
-    help="With --taxonomy: predict the finest group that is at least this probable. [default: 0.8]",
+taxonomy = together(
+    click.option(
+        "--taxonomy",
+        type=FILE,
+        metavar="FILE.csv",
+        help="Groups of classes: class, genus, ... or child, parent.",
+    ),
+    click.option(
+        "--confidence",
+        type=float,
+        metavar="P",
+        help="With --taxonomy: predict the finest group that is at least this probable. [default: 0.8]",
+    ),
 )
 label = click.option(
     "--label", metavar="COLUMN", help="Class column of a table. [default: the only text column]"
 )
-ignore = name_list("--ignore", help="Columns of a table to leave out.")
+columns = together(label, name_list("--ignore", help="Columns of a table to leave out."))
 unseen_classes = name_list(
     "--unseen", "unseen_classes", help="Classes to hold out, besides those without samples."
 )
@@ -109,17 +122,22 @@ def prototypes(
     *,
     required: bool = False,
 ) -> Option:
-    """Return the option ``--prototypes FILE.csv``, which may be given several times."""
-    return click.option(
+    """Return the options ``--prototypes FILE.csv``, which may be given several times, and ``--encoder``."""
+    files = click.option(
         "--prototypes", multiple=True, type=FILE, metavar="FILE.csv", required=required, help=help
     )
+    return together(files, text_encoder())
 
 
 # ---- encoders -----------------------------------------------------------------------------------------
 
-TEXT_ENCODER = "Text encoder for descriptions in words: ONNX file, folder, or hf:owner/name."
-text_encoder = click.option("--encoder", "text_encoder", metavar="REF", help=TEXT_ENCODER)
-encoder = click.option("--encoder", "text_encoder", required=True, metavar="REF", help=TEXT_ENCODER)
+text_encoder = partial(
+    click.option,
+    "--encoder",
+    "text_encoder",
+    metavar="REF",
+    help="Text encoder for descriptions in words: ONNX file, folder, or hf:owner/name.",
+)
 variant = click.option(
     "--variant", metavar="NAME", help="Variant of the ONNX file, such as quantized or fp16."
 )
@@ -145,8 +163,8 @@ def read_descriptions(
 
 
 def backbone(help: str, *, required: bool = False) -> Option:
-    """Return the option ``--backbone REF``."""
-    return click.option("--backbone", metavar="REF", required=required, help=help)
+    """Return the options ``--backbone REF`` and ``--variant NAME``."""
+    return together(click.option("--backbone", metavar="REF", required=required, help=help), variant)
 
 
 # ---- methods ------------------------------------------------------------------------------------------
@@ -164,17 +182,11 @@ normalize_list = name_list(
     type=split_scalings,
     help="Scalings to compare, of l2, sqrt, standard and none. [default: that of each method]",
 )
-min_seen = click.option(
-    "--min-seen", type=float, metavar="PERCENT", help="Best unseen accuracy with at least this seen accuracy."
-)
-min_unseen = click.option(
-    "--min-unseen",
-    type=float,
-    metavar="PERCENT",
-    help="Best seen accuracy with at least this unseen accuracy.",
-)
-unseen_share = click.option(
-    "--unseen-share", type=float, metavar="PERCENT", help="Best accuracy if this share of samples is unseen."
+percent = partial(click.option, type=float, metavar="PERCENT")
+goal = together(
+    percent("--min-seen", help="Best unseen accuracy with at least this seen accuracy."),
+    percent("--min-unseen", help="Best seen accuracy with at least this unseen accuracy."),
+    percent("--unseen-share", help="Best accuracy if this share of samples is unseen."),
 )
 
 
@@ -213,8 +225,8 @@ force = click.option("--force", is_flag=True, help="Replace a file that exists."
 
 
 def out(help: str, *, required: bool = False) -> Option:
-    """Return the option ``--out FILE`` with its help."""
-    return click.option("--out", type=FILE, metavar="FILE", required=required, help=help)
+    """Return the options ``--out FILE`` and ``--force``."""
+    return together(click.option("--out", type=FILE, metavar="FILE", required=required, help=help), force)
 
 
 def check_csv(out: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:

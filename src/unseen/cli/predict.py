@@ -38,10 +38,8 @@ if TYPE_CHECKING:
     help="Add the classes that hold the true one for this share of samples, such as 0.9.",
 )
 @options.taxonomy
-@options.confidence
 @options.out("FILE.csv. [default: CSV on standard output, unless --html is given]")
 @click.option("--html", type=options.FILE, metavar="FILE", help="Write a gallery of the images as one page.")
-@options.force
 def command(
     source: Source,
     top: int,

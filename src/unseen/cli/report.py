@@ -31,9 +31,7 @@ from unseen.errors import UnseenError
 @options.features
 @options.split_dir
 @options.taxonomy
-@options.confidence
-@options.label
-@options.ignore
+@options.columns
 @options.quiet
 @options.force
 def command(

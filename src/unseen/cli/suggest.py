@@ -15,7 +15,6 @@ from unseen.cli._images import Source, takes_samples
 @click.option("--n", type=click.IntRange(1), default=20, metavar="N", help="Samples to suggest.")
 @click.option("--seed", type=int, default=0, help="Seed of the random draw.")
 @options.out("FILE.csv. [default: CSV on standard output]")
-@options.force
 def command(source: Source, n: int, seed: int, out: Path | None, force: bool) -> None:
     """Suggest which unlabeled samples to label next, to learn more about new classes.
 
