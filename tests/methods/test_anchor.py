@@ -104,10 +104,10 @@ def test_fit_compares_anchored_methods_if_prototypes_have_the_width_of_the_featu
     data = load_dataset(
         "synthetic", n_samples=200, n_features=D, n_classes=10, n_attributes=D, random_state=0
     )
-    candidates = [str(candidate) for candidate in method_candidates(data, "auto", "auto")]
+    candidates = list(method_candidates(data, "auto", "auto"))
     assert candidates == ["cosine", "lda-anchored", "lda", "lda standard"]  # the first two compare directions
     narrow = replace(data, prototypes=data.prototypes[:, :5])
-    assert [str(c) for c in method_candidates(narrow, "auto", "auto")] == ["lda", "lda standard"]
+    assert list(method_candidates(narrow, "auto", "auto")) == ["lda", "lda standard"]
 
 
 def test_plain_models_keep_their_grid():

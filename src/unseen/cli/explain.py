@@ -47,7 +47,7 @@ def command(
     Calibration and, for LDA, samples of the classes have their own lines. Prototypes without named
     attributes, such as text embeddings, are explained by the seen classes that a class is combined from.
     """
-    from unseen.models.explanation import explain_samples, write_reasons
+    from unseen.models.explanation import explain_samples, format_reason, write_reasons
 
     options.check_csv(out, source.inputs, force)
     if html is not None:
@@ -61,7 +61,8 @@ def command(
                 write_reasons(reasons, file)
             click.echo(f"wrote {out}", err=True)
         elif html is None:
-            _print(reasons)
+            for number, reason in enumerate(reasons):
+                click.echo(("\n" if number else "") + format_reason(reason))
 
 
 def _write_page(
@@ -76,10 +77,3 @@ def _write_page(
     write_explanations(shown, html, model=model, title=title, total=total, images=images, pixels=pixels)
     click.echo(f"wrote {html}", err=True)
     return chain(shown, reasons)
-
-
-def _print(reasons: Iterator[Reason]) -> None:
-    from unseen.models.explanation import format_reason
-
-    for number, reason in enumerate(reasons):
-        click.echo(("\n" if number else "") + format_reason(reason))

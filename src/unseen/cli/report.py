@@ -53,6 +53,7 @@ def command(
     """
     from unseen.models.io import load_model
     from unseen.report.model_page import write_model_page
+    from unseen.report.thumbnails import find_pictures
 
     confidence = options.check_confidence(confidence, taxonomy)
     if taxonomy is not None and data is None:
@@ -63,8 +64,11 @@ def command(
         if data is None:
             write_model_page(load_model(run), html, title=run.stem)
         else:
+            groups: dict[str, Any] = {"taxonomy": taxonomy, "confidence": confidence}
             source = Source(run, data, backbone=None, variant=None, **reading)
-            _write_measured_page(source, html, split_dir, taxonomy=taxonomy, confidence=confidence)
+            with source.labeled(split_dir) as (model, labeled):
+                pictures = find_pictures(data, labeled.sample_names, labeled.X)
+                write_model_page(model, html, title=run.stem, data=labeled, pictures=pictures, **groups)
     elif data is not None:
         raise UnseenError(
             f"--data measures a model, but {str(run)!r} is not a model file. Name one, or drop it."
@@ -86,12 +90,3 @@ def _write_bench_page(run: Path, html: Path, force: bool) -> None:
     if html.parent.is_dir():
         check_output(html, inputs=[run / FILE_NAME], force=force, may_replace=is_page)
     write_report(run, html)
-
-
-def _write_measured_page(source: Source, html: Path, split_dir: Path | None, **groups: Any) -> None:
-    from unseen.report.model_page import write_model_page
-    from unseen.report.thumbnails import find_pictures
-
-    with source.labeled(split_dir) as (model, data):
-        pictures = find_pictures(source.samples, data.sample_names, data.X)
-        write_model_page(model, html, title=source.model.stem, data=data, pictures=pictures, **groups)

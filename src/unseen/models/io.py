@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ VERSION = 2  # of the format; files of version 1, from before the first release,
 Model = ZeroShotClassifier | GZSLClassifierCV
 Tensors = dict[str, NDArray[Any]]
 State = dict[str, Any]  # JSON values
-T = TypeVar("T", Rejection, Reliability)
 CHOSEN = ("gamma_", "temperature_", "best_params_", "best_params_zsl_", "best_score_")
 KINDS = ("seen", "unseen")
 TRIAL = ("y", "seen", "right", "flips")
@@ -289,16 +288,19 @@ def _restore_selection(estimator: ZeroShotClassifier, state: State, tensors: Ten
 
 def _restore_held_out(state: State, tensors: Tensors) -> HeldOut:
     crossed = _restore_trial(tensors, "cross_fitted") if "cross_fitted/y" in tensors else None
-    rejection = state.get("rejection")
+    rejection, bins = state.get("rejection"), ("samples", "confidence", "accuracy")
+    if rejection is not None:
+        thresholds = _restore_arrays(rejection, len(RATES), "shares", "thresholds")
+        rejection = Rejection(float(rejection["auroc"]), *thresholds)
     return HeldOut(
         state["rule"],
         [_restore_trial(tensors, f"rehearsal{number}") for number in range(state["rehearsals"])],
         crossed,
         state["retention"],
         state["ratio"],
-        rejection and _restore_numbers(Rejection, rejection, len(RATES)),
-        {kind: _restore_numbers(Reliability, state["reliability"][kind], BINS) for kind in KINDS},
-        {kind: _restore_array(state["sets"][kind], len(RATES)) for kind in KINDS},
+        rejection,
+        {kind: Reliability(*_restore_arrays(state["reliability"][kind], BINS, *bins)) for kind in KINDS},
+        dict(zip(KINDS, _restore_arrays(state["sets"], len(RATES), *KINDS))),
         dict(state["facts"]),
     )
 
@@ -311,19 +313,9 @@ def _restore_trial(tensors: Tensors, key: str) -> Trial:
     return Trial(y, seen, right, flips)
 
 
-def _restore_numbers(kind: type[T], state: State, length: int) -> T:
-    """Return a dataclass of numbers and of arrays of one length."""
-    values: State = {
-        field.name: float(state[field.name])
-        if field.type == "float"
-        else _restore_array(state[field.name], length)
-        for field in fields(kind)
-    }
-    return kind(**values)
-
-
-def _restore_array(values: list[float], length: int) -> Any:
-    found = np.array(values)
-    if found.shape != (length,) or found.dtype.kind not in "if":
+def _restore_arrays(state: State, length: int, *names: str) -> list[Any]:
+    """Return some arrays of numbers, all of one length."""
+    found = [np.array(state[name]) for name in names]
+    if any(array.shape != (length,) or array.dtype.kind not in "if" for array in found):
         raise ValueError("the held-out figures are not complete")
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,18 +73,19 @@ def train(
     folds = list(class_folds(data, random_state).split(X, y, groups))
     samples = as_samples(X, y, groups)
 
-    def search(candidate: Candidate) -> GZSLClassifierCV:
-        estimator = candidate.make(S, random_state)
+    def search(name: str, scaling: str | None = None) -> GZSLClassifierCV:
+        estimator = make_method(name, S, random_state, scaling)
         return GZSLClassifierCV(estimator, cv=folds, gamma=gamma, n_jobs=n_jobs, verbose=verbose, **options)
 
-    searches = {str(candidate): search(candidate) for candidate in method_candidates(data, method, normalize)}
+    candidates = method_candidates(data, method, normalize)
+    searches = {name: search(*candidate) for name, candidate in candidates.items()}
     leader = fit_best(searches, samples, by_mean=["lda-anchored"])
     model = searches[leader]
     if same_width(data) and "cosine" not in searches:
-        searches["cosine"] = search(Candidate("cosine"))
+        searches["cosine"] = search("cosine")
         searches["cosine"].choose_params(samples)
     compared = {name: search.best_score_ for name, search in searches.items()}
-    model.held_out_.facts |= training_facts(data, len(y), leader.split()[0], compared)
+    model.held_out_.facts |= training_facts(data, len(y), candidates[leader][0], compared)
     _name_features(model.estimator_, data.feature_names)
     card = model.card()
     warn_about(card.checks, stacklevel=2)
@@ -111,7 +111,8 @@ def train_uncalibrated(
     n_seen = len(np.unique(y))
     if n_seen < 2:
         raise UnseenError(f"The number of seen classes is {n_seen}, expected at least two to train on.")
-    model: ZeroShotClassifier = method_candidates(data, method, normalize)[0].make(S, random_state)
+    name, scaling = next(iter(method_candidates(data, method, normalize).values()))
+    model = make_method(name, S, random_state, scaling)
     model.fit(choose_rows(data.X, samples), y)
     _name_features(model, data.feature_names)
     return model
@@ -127,32 +128,22 @@ def _name_features(estimator: Any, names: Sequence[str] | None) -> None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A method and how it scales the features; None for the method's own default."""
+def method_candidates(
+    data: ZeroShotDataset, method: str, normalize: str
+) -> dict[str, tuple[str, str | None]]:
+    """Return what to compare, in order of preference: methods, each with the scalings that it may need.
 
-    method: str
-    normalize: str | None = None
-
-    def __str__(self) -> str:
-        return self.method if self.normalize is None else f"{self.method} {self.normalize}"
-
-    def make(self, prototypes: Prototypes, seed: int) -> Any:
-        """Return the unfitted method."""
-        return make_method(self.method, prototypes, seed, self.normalize)
-
-
-def method_candidates(data: ZeroShotDataset, method: str, normalize: str) -> list[Candidate]:
-    """Return what to compare, in order of preference: methods, each with the scalings that it may need."""
+    The values are the name of a method and how it scales the features; None for the method's own default.
+    """
     if method != AUTO:
         names = [method_name(method)]
     else:
         names = ["cosine", "lda-anchored", "lda"] if same_width(data) else ["lda"]
-    return [
-        Candidate(name, scaling)
+    return {
+        name if scaling is None else f"{name} {scaling}": (name, scaling)
         for name in names
         for scaling in (scalings(name, data.X) if normalize == AUTO else [normalize])
-    ]
+    }
 
 
 def same_width(data: ZeroShotDataset) -> bool:
