@@ -12,9 +12,7 @@ from unseen._core.files import check_output
 from unseen.cli import options
 
 
-@click.command(
-    name="add-class", epilog=options.example("unseen add-class birds.model --prototypes kingfisher.csv")
-)
+@options.command("unseen add-class birds.model --prototypes kingfisher.csv")
 @click.argument("model", type=options.FILE)
 @options.prototypes(
     required=True, help="Descriptions of the new classes, with the attributes of the model, in any order."

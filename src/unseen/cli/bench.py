@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from unseen.benchmark.store import Store
 
 
-@click.command(
-    epilog=options.example(
-        "unseen bench letters --methods eszsl,lda --out runs/letters",
-        "unseen bench data/CUB --features res50 --seeds 5 --jobs 2",
-    )
+@options.command(
+    "unseen bench letters --methods eszsl,lda --out runs/letters",
+    "unseen bench data/CUB --features res50 --seeds 5 --jobs 2",
 )
 @click.argument("data", nargs=-1)
 @options.name_list(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FIGURES = (".png", ".svg", ".pdf", ".html")
 
 
-@click.command(epilog="Example: unseen calibrate val.npz --apply test.npz --out predictions.csv")
+@options.command("unseen calibrate val.npz --apply test.npz --out predictions.csv")
 @click.argument("file", metavar="SCORES", type=options.FILE, required=False)
 @click.option("--apply", type=options.FILE, metavar="OTHER", help="Scores to use the chosen gamma on.")
 @options.out("Predictions for OTHER: FILE.csv.")

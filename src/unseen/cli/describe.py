@@ -11,11 +11,9 @@ from unseen.cli import options
 from unseen.errors import UnseenError
 
 
-@click.command(
-    epilog=options.example(
-        "unseen describe names.txt --encoder all-MiniLM-L6-v2 \\",
-        "    --template 'a photo of a {}.' --out prototypes.csv",
-    )
+@options.command(
+    "unseen describe names.txt --encoder all-MiniLM-L6-v2 \\",
+    "    --template 'a photo of a {}.' --out prototypes.csv",
 )
 @click.argument("classes")
 @options.text_encoder(required=True)

@@ -9,7 +9,7 @@ import click
 from unseen.cli import options
 
 
-@click.command(epilog=options.example("unseen download xlsa17 CUB AWA2"))
+@options.command("unseen download xlsa17 CUB AWA2")
 @click.argument("name", metavar="xlsa17")
 @click.argument("parts", nargs=-1, metavar="[CUB|AWA1|AWA2|SUN|APY]...")
 @click.option(

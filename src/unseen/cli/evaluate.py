@@ -11,7 +11,7 @@ from unseen.cli import options
 from unseen.cli._images import Source, takes_samples
 
 
-@click.command(epilog=options.example("unseen evaluate birds.model birds.npz"))
+@options.command("unseen evaluate birds.model birds.npz")
 @takes_samples
 @options.split_dir
 @options.taxonomy

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from unseen.models.prediction import Samples
 
 
-@click.command(
-    epilog=options.example(
-        "unseen explain birds.model new.npz --top 3",
-        "unseen explain birds.model new.npz --rival Gadwall --out why.csv",
-    )
+@options.command(
+    "unseen explain birds.model new.npz --top 3",
+    "unseen explain birds.model new.npz --rival Gadwall --out why.csv",
 )
 @takes_samples
 @click.option(

@@ -13,7 +13,7 @@ from unseen.cli import options
 ENDINGS = {"onnx": ".onnx", "npz": ".layer.npz"}
 
 
-@click.command(epilog=options.example("unseen export birds.model --out birds.onnx"))
+@options.command("unseen export birds.model --out birds.onnx")
 @click.argument("model", type=options.FILE)
 @click.option(
     "--format",

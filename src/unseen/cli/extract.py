@@ -32,7 +32,7 @@ def channels(name: str, what: str) -> options.Option:
     return click.option(name, type=parse, metavar="R,G,B", help=what)
 
 
-@click.command(epilog="Example: unseen extract photos --backbone resnet50.onnx --crops 10 --out birds.npz")
+@options.command("unseen extract photos --backbone resnet50.onnx --crops 10 --out birds.npz")
 @click.argument("images", type=click.Path(path_type=Path))
 @options.backbone("Image network: ONNX file, folder, or hf:owner/name.", required=True)
 @options.out("FILE.npz, or a folder for features.npy and labels.csv.", required=True)

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 NO_CARD = "default parameters, not calibrated: no class could be held out, so there is no card"
 
 
-@click.command(
-    epilog=options.example(
-        "unseen fit birds.npz --prototypes birds.csv --unseen jay,owl \\",
-        "    --model birds.model",
-    )
+@options.command(
+    "unseen fit birds.npz --prototypes birds.csv --unseen jay,owl \\",
+    "    --model birds.model",
 )
 @options.data
 @click.option("--model", required=True, type=options.FILE, metavar="FILE", help="File for the model.")

@@ -19,13 +19,10 @@ if TYPE_CHECKING:
     from unseen.datasets import ZeroShotDataset
 
 
-@click.command(
-    name="inspect",
-    epilog=options.example(
-        "unseen inspect letters",
-        "unseen inspect birds.npz --prototypes birds.csv --unseen jay,owl",
-        "unseen inspect birds.model",
-    ),
+@options.command(
+    "unseen inspect letters",
+    "unseen inspect birds.npz --prototypes birds.csv --unseen jay,owl",
+    "unseen inspect birds.model",
 )
 @click.argument("data", metavar="[DATA|MODEL]", default=options.DEFAULT_DATA)
 @options.features

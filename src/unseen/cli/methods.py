@@ -9,7 +9,7 @@ import click
 from unseen.cli import options
 
 
-@click.command(epilog=options.example("unseen methods"))
+@options.command("unseen methods")
 @options.as_json
 def command(as_json: bool) -> None:
     """List the methods, one line each.

@@ -24,15 +24,9 @@ DEFAULT_DATA = "letters"
 SCALINGS = ("l2", "sqrt", "standard", "none")
 
 
-def example(*lines: str) -> str:
-    r"""Return the end of a help page: a command to copy, in lines that are not wrapped.
-
-    >>> print(example("unseen methods").replace("\b", ""))
-    <BLANKLINE>
-    Example:
-      unseen methods
-    """
-    return "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
+def command(*example: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Return the decorator of a command, whose help ends with lines to copy: they are not wrapped."""
+    return click.command(epilog="\n".join(["\b", "Example:", *(f"  {line}" for line in example)]))
 
 
 def together(*chosen: Option) -> Option:
@@ -77,10 +71,7 @@ name_list = partial(click.option, type=split_names, metavar="A,B,...")  # an opt
 
 data = click.argument("data", default=DEFAULT_DATA)
 features = click.option(
-    "--features",
-    default="res101",
-    metavar="NAME",
-    help="Feature file of an xlsa17 folder.",
+    "--features", default="res101", metavar="NAME", help="Feature file of an xlsa17 folder."
 )
 features_glob = click.option(
     "--features-glob", metavar="PATTERN", help="Features of a folder in shards, such as 'shards/*.npy'."

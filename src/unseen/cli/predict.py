@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Watch = Callable[[Iterator[Table]], Iterator[Table]]
 
 
-@click.command(epilog=options.example("unseen predict birds.model birds.npz --top 2 --out predictions.csv"))
+@options.command("unseen predict birds.model birds.npz --top 2 --out predictions.csv")
 @takes_samples
 @click.option("--top", type=click.IntRange(1), default=3, metavar="N", help="Classes per sample.")
 @click.option(

@@ -9,7 +9,7 @@ import click
 from unseen.cli import options
 
 
-@click.command(epilog=options.example("unseen push birds.model hf:owner/birds --license cc-by-4.0"))
+@options.command("unseen push birds.model hf:owner/birds --license cc-by-4.0")
 @click.argument("model", type=options.FILE)
 @click.argument("reference", metavar="hf:OWNER/NAME[@BRANCH]")
 @click.option(

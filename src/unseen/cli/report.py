@@ -14,11 +14,9 @@ from unseen.cli._images import Source
 from unseen.errors import UnseenError
 
 
-@click.command(
-    epilog=options.example(
-        "unseen report runs/letters --html letters.html",
-        "unseen report letters.model --data letters --html model.html",
-    )
+@options.command(
+    "unseen report runs/letters --html letters.html",
+    "unseen report letters.model --data letters --html model.html",
 )
 @click.argument("run", type=options.FILE, metavar="RUN|MODEL")
 @click.option("--data", metavar="DATA|IMAGES", help="Labeled samples to measure a model on.")

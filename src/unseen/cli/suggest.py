@@ -10,7 +10,7 @@ from unseen.cli import options
 from unseen.cli._images import Source, takes_samples
 
 
-@click.command(epilog=options.example("unseen suggest birds.model unlabeled.npz --n 20 --out to_label.csv"))
+@options.command("unseen suggest birds.model unlabeled.npz --n 20 --out to_label.csv")
 @takes_samples
 @click.option("--n", type=click.IntRange(1), default=20, metavar="N", help="Samples to suggest.")
 @click.option("--seed", type=int, default=0, help="Seed of the random draw.")
