@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unseen._core.csv_files import write_csv
-from unseen._core.files import atomic_path, check_output
+from unseen._core.files import atomic_path
 from unseen.cli import options
 from unseen.errors import UnseenError
 
@@ -72,11 +72,8 @@ def command(
         raise click.UsageError("--gamma is known already: leave out --bootstrap, --plot and other goals.")
     if out and gamma is None and apply is None:
         raise UnseenError("--out is the file of predictions for --apply OTHER. Name OTHER too.")
-    options.check_csv(out, (file, apply), force)
-    if plot:
-        if plot.suffix not in FIGURES:
-            raise UnseenError(f"Cannot write {str(plot)!r}: expected a file ending in {', '.join(FIGURES)}.")
-        check_output(plot, inputs=(file, apply), force=force)
+    options.check_file(out, (file, apply), force)
+    options.check_file(plot, (file, apply), force, FIGURES)
     read = partial(read_scores, seen=seen, label=label)
     scores = read(file) if file else None
     other = read(apply, like=scores) if apply else None

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import click
 
-from unseen._core.files import check_output
 from unseen.cli import options
-from unseen.errors import UnseenError
 
 
 @options.command(
@@ -40,9 +38,7 @@ def command(
     from unseen.encoders.descriptions import describe_classes, read_classes, read_templates, write_prototypes
     from unseen.encoders.text import TextEncoder
 
-    if out.suffix not in (".csv", ".npz"):
-        raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv or .npz.")
-    check_output(out, inputs=[classes, text_encoder], force=force)
+    options.check_file(out, [classes, text_encoder], force, [".csv", ".npz"])
     named, sentences = read_classes(classes), read_templates(templates)
     encoder = TextEncoder(text_encoder, variant=variant, quiet=quiet)
     found = describe_classes(named, encoder, templates=sentences)

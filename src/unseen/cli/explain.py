@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unseen._core.files import check_output, is_page
 from unseen.cli import options
 from unseen.cli._images import Source, takes_samples
 
@@ -47,9 +46,8 @@ def command(
     """
     from unseen.models.explanation import explain_samples, format_reason, write_reasons
 
-    options.check_csv(out, source.inputs, force)
-    if html is not None:
-        check_output(html, inputs=source.inputs, force=force, may_replace=is_page)
+    options.check_file(out, source.inputs, force)
+    options.check_page(html, source.inputs, force)
     with source.open() as (model, samples):
         reasons = explain_samples(model, samples, rival, top)
         if html is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from unseen._core.files import atomic_path, check_output
+from unseen._core.files import atomic_path, check_output, is_page
 from unseen.errors import UnseenError
 from unseen.methods import METHODS, method_name
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unseen._core.prototypes import Prototypes
 
 Option = Callable[[Any], Any]  # a decorator that adds an option to a command
+Inputs = Iterable[str | Path | None]  # what a command reads and must not overwrite
 FILE = click.Path(path_type=Path)
 DEFAULT_DATA = "letters"
 SCALINGS = ("l2", "sqrt", "standard", "none")
@@ -220,12 +221,19 @@ def out(help: str, *, required: bool = False) -> Option:
     return together(click.option("--out", type=FILE, metavar="FILE", required=required, help=help), force)
 
 
-def check_csv(out: Path | None, inputs: Iterable[str | Path | None], force: bool) -> None:
-    """Reject an ``--out`` that is not a CSV file, or that would overwrite something."""
+def check_file(out: Path | None, inputs: Inputs, force: bool, endings: Sequence[str] = (".csv",)) -> None:
+    """Reject an output with another ending, or that would overwrite something; None is no output."""
     if out is not None:
-        if out.suffix != ".csv":
-            raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in .csv.")
+        if out.suffix not in endings:
+            expected = ", ".join(endings)
+            raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in {expected}.")
         check_output(out, inputs=inputs, force=force)
+
+
+def check_page(html: Path | None, inputs: Inputs, force: bool) -> None:
+    """Reject an ``--html`` that would overwrite something else than a page."""
+    if html is not None:
+        check_output(html, inputs=inputs, force=force, may_replace=is_page)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unseen._core.files import check_output, is_page
 from unseen.cli import options
 from unseen.cli._images import Source, takes_samples
 
@@ -69,9 +68,8 @@ def command(
     from unseen.models.prediction import predict_tables, write_tables
 
     inputs = [*source.inputs, taxonomy]
-    options.check_csv(out, inputs, force)
-    if html is not None:
-        check_output(html, inputs=inputs, force=force, may_replace=is_page)
+    options.check_file(out, inputs, force)
+    options.check_page(html, inputs, force)
     confidence = options.check_confidence(confidence, taxonomy)
     kinds: Counter[str] = Counter()
     with source.open() as (model, samples), _gallery(html, model, source.samples, samples) as watch:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from unseen._core.files import check_output, is_page
 from unseen._core.hub import HUB_PREFIX
 from unseen.cli import options
 from unseen.cli._images import Source
@@ -58,7 +57,7 @@ def command(
         raise UnseenError("--taxonomy needs labeled samples of a model to measure. Add --data DATA.")
     if run.is_file() or str(run).startswith(HUB_PREFIX):
         html = html or (run.with_suffix(".html") if run.is_file() else Path(f"{run.name}.html"))
-        check_output(html, inputs=[run, data, taxonomy], force=force, may_replace=is_page)
+        options.check_page(html, [run, data, taxonomy], force)
         if data is None:
             write_model_page(load_model(run), html, title=run.stem)
         else:
@@ -86,5 +85,5 @@ def _write_bench_page(run: Path, html: Path, force: bool) -> None:
             f"There is no {str(run)!r}. Name a model file or the folder that a bench wrote (--out)."
         )
     if html.parent.is_dir():
-        check_output(html, inputs=[run / FILE_NAME], force=force, may_replace=is_page)
+        options.check_page(html, [run / FILE_NAME], force)
     write_report(run, html)

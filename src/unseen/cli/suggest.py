@@ -25,7 +25,7 @@ def command(source: Source, n: int, seed: int, out: Path | None, force: bool) ->
     from unseen.models.prediction import write_tables
     from unseen.models.suggestion import suggest
 
-    options.check_csv(out, source.inputs, force)
+    options.check_file(out, source.inputs, force)
     with source.open() as (model, samples):
         found = suggest(model, samples, n, seed)
     with options.open_csv(out) as file:
