@@ -20,11 +20,10 @@ def command(as_json: bool) -> None:
 
     summaries = {}
     for name, row in METHODS.items():
-        summary = (find_method(name).__doc__ or "").strip().splitlines()[0]
+        method = find_method(name)
         fixed = ", ".join(f"{key}={value!r}" for key, value in row.params.items())
-        summaries[name] = (
-            f"Variant of {find_method(name).__name__.lower()} with {fixed}." if fixed else summary
-        )
+        variant = f"Variant of {method.__name__.lower()} with {fixed}."
+        summaries[name] = variant if fixed else (method.__doc__ or "").strip().splitlines()[0]
     if as_json:
         found = {name: {"title": METHODS[name].title, "summary": text} for name, text in summaries.items()}
         click.echo(json.dumps(found, indent=2))
