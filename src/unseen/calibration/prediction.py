@@ -174,10 +174,7 @@ class CalibratedPrediction:
         )
 
     def explain(self, X: Any, rival: Any = None, top: int = 5) -> Explanation:
-        """Return why each sample is of its class and not of its closest rival: the attributes that decide.
-
-        As ``ZeroShotClassifier.explain``; the part of calibration is stated separately.
-        """
+        """Return which attributes decide, as ``ZeroShotClassifier.explain`` does, and the part of gamma."""
         from unseen.methods.explanation import explain
 
         check_is_fitted(self, "gamma_")
@@ -194,10 +191,7 @@ class CalibratedPrediction:
     def add_classes(
         self, prototypes: Any, classes: ArrayLike | None = None, X: Any = None, y: ArrayLike | None = None
     ) -> Self:
-        """Add unseen classes by their descriptions, and a few samples if there are any, without training.
-
-        As ``ZeroShotClassifier.add_classes``. gamma stays; ``recalibrate`` chooses it for all classes again.
-        """
+        """Add classes as ``ZeroShotClassifier.add_classes`` does; ``recalibrate`` chooses gamma again."""
         check_is_fitted(self, "gamma_")
         before = len(self.classes_)
         if isinstance(self.estimator_, Pipeline) and X is not None:

@@ -33,7 +33,7 @@ def fit_best(
     --------
     >>> from unseen import ESZSL, LinearSV
     >>> from unseen.datasets import load_dataset
-    >>> from unseen.selection.rehearsal import as_samples
+    >>> from unseen._core.samples import as_samples
     >>> data = load_dataset("digits")
     >>> seen = data.seen[data.y]
     >>> methods = {"eszsl": ESZSL(data.prototypes), "linear-sv": LinearSV(data.prototypes)}

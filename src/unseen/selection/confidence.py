@@ -154,7 +154,10 @@ class Rejection:
 
 
 def choose_rejection(
-    rehearsed: Sequence[Kept], cross_fitted: Sequence[Kept], temperature: float
+    rehearsed: Sequence[Kept],
+    temperatures: Sequence[float],
+    cross_fitted: Sequence[Kept],
+    temperature: float,
 ) -> Rejection:
     """Return the thresholds for the final model.
 
@@ -162,10 +165,11 @@ def choose_rejection(
     ----------
     rehearsed, cross_fitted : sequence of Kept
         Calibrated scores of held-out samples. Without cross-fitted ones the rehearsals give the thresholds.
+    temperatures : sequence of float
+        Of the rehearsals.
     temperature : float
         Of the final model.
     """
-    temperatures = [fit_temperature([kept]) for kept in rehearsed]
     found = [area for kept, T in zip(rehearsed, temperatures) for area in detect_left_out(kept, T)]
     sure = [confidence(below_best(kept.scores), T) for kept, T in zip(rehearsed, temperatures)]
     shares = np.mean([seen_shares(s, kept.of_seen) for s, kept in zip(sure, rehearsed)], axis=0)
@@ -291,7 +295,7 @@ class HeldOut:
         else:
             temperature = fit_temperature(rehearsed)
             temperatures = [temperature] * len(rehearsed)
-        self.rejection = choose_rejection(rehearsed, crossed, temperature)
+        self.rejection = choose_rejection(rehearsed, temperatures, crossed, temperature)
         unseen = [kept.of_kind(False) for kept in rehearsed]
         self.reliability["unseen"] = held_out_reliability(unseen, temperatures)
         self.sets["unseen"] = thresholds_of_unseen(unseen, temperatures)
