@@ -27,7 +27,7 @@ def iterate_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     if not path.is_file():
         raise UnseenError(f"There is no file {path}.")
     broken = rephrase_errors(f"{path} is not a CSV file in UTF-8", "Save it as CSV UTF-8.")
-    with broken, open(path, newline="", encoding="utf-8-sig") as file:
+    with open(path, newline="", encoding="utf-8-sig") as file, broken:
         separator = _separator(next((line for line in _lines(file) if line.strip()), ""))
         file.seek(0)
         yield from _checked_rows(path, file, separator)
