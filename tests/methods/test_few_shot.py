@@ -187,19 +187,19 @@ def many_classes(seed=0):
 
 def test_both_are_better_than_description_or_samples_alone():
     """On average: with one choice of samples, any of the three may be ahead."""
-    both, described, samples = np.mean([compare_few_shot(seed) for seed in range(5)], axis=0)
+    both, described, samples = np.mean([compare_few_shot(seed) for seed in range(8)], axis=0)
     assert both > max(described, samples)
 
 
 def compare_few_shot(seed):
-    """Return the best H with descriptions and two samples of each new class, and with either alone."""
+    """Return the best H with descriptions and one sample of each new class, and with either alone."""
     X, y, S, seen = many_classes(seed)
     train = seen & (np.arange(960) % 4 > 0)
     grid = {"alpha": [0.01, 0.1], "kappa": [3.0, 10.0]}
     with pytest.warns(UserWarning, match="No unseen class is known yet"):
         model = GZSLClassifierCV(LDA(S[:16]), grid).fit(X[train], y[train])
     gamma = model.gamma_
-    given = np.concatenate([np.flatnonzero(y == c)[:2] for c in range(16, 24)])
+    given = np.array([np.flatnonzero(y == c)[0] for c in range(16, 24)])
     rest = np.setdiff1d(np.flatnonzero(~train), given)
     save_rows = model.coef_.copy()
     model.add_classes(S[16:], None, X[given], y[given])
