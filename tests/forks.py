@@ -126,8 +126,9 @@ class Forks:
     def start(self, *arguments: object, **limits: int) -> Fork:
         """Start ``unseen ...``; limits as RLIMIT_FSIZE=... hold for it alone."""
         files = [self._folder / name for name in ("stdout", "stderr")]
-        for file in files:
-            file.write_text("")  # nothing of the last one
+        for file in files:  # new ones: what the last command left running still writes to the old ones
+            file.unlink(missing_ok=True)
+            file.touch()
         order: dict[str, Any] = {"arguments": [str(argument) for argument in arguments]}
         self.write(order | {"files": list(map(str, files)), "limits": limits})
         return Fork(self, files)
