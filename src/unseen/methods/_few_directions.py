@@ -20,8 +20,7 @@ import numpy as np
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import release_pages
-from unseen.methods import _dual
-from unseen.methods._dual import PATIENCE, Features, Problem, Solution, Stack, rows_of, zeros
+from unseen.methods._dual import PATIENCE, Features, Problem, Stack, rows_of, zeros
 
 DIRECTIONS = 384  # in which samples are visited if there are at least four times as many features
 LOOK = 0.01  # gap in these directions at which a model first sees all features
@@ -41,30 +40,6 @@ def in_few_directions(X: Features) -> FloatArray:
         product += rows.T @ (rows @ random)
     Q, _ = np.linalg.qr(product)  # (features, directions)
     return np.concatenate([X[block] @ Q for block in blocks])
-
-
-def solve_path(
-    problem: Problem,
-    Z: FloatArray | None,
-    alphas: Sequence[float],
-    tol: float,
-    max_iter: int,
-    rng: np.random.RandomState,
-) -> list[Solution]:
-    """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs.
-
-    Samples are visited in few directions Z, if there are any.
-    """
-    seed = rng.randint(2**31)
-    n_arrays = 1 if Z is None else 2  # dual variables, and scores at the last look
-    size = 4 * n_arrays * len(problem.y) * len(problem.margins)  # bytes that a model keeps
-    solutions = []
-    for part in row_blocks(len(alphas), max(1, _dual.MEMORY // size)):
-        task = problem, alphas[part], tol, max_iter
-        stack = Stack(*task) if Z is None else ShortStack(*task, Z)
-        # the same order of visits, so that a path does not depend on how it is cut
-        solutions += stack.solve(np.random.RandomState(seed))
-    return solutions
 
 
 class ShortStack(Stack):

@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
-from unseen.methods._dual import BLOCK, Features, Problem, VisitedRows
-from unseen.methods._few_directions import few_directions_pay, in_few_directions, solve_path
+from unseen.methods import _dual
+from unseen.methods._dual import BLOCK, Features, Problem, Solution, Stack, VisitedRows
+from unseen.methods._few_directions import ShortStack, few_directions_pay, in_few_directions
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
 RUN = 16  # neighbors that are read together if features stay on disk
@@ -148,6 +149,30 @@ def visited_rows(
     # of the rows in the order of the samples, so that all seeds visit the same directions
     Z = training.once("ranking directions", lambda: in_few_directions(by_sample))[order] if few else None
     return X, Z, shift, scale
+
+
+def solve_path(
+    problem: Problem,
+    Z: FloatArray | None,
+    alphas: Sequence[float],
+    tol: float,
+    max_iter: int,
+    rng: np.random.RandomState,
+) -> list[Solution]:
+    """Return the solution of every alpha, within ``tol`` of the optimum or after ``max_iter`` epochs.
+
+    Samples are visited in few directions Z, if there are any.
+    """
+    seed = rng.randint(2**31)
+    n_arrays = 1 if Z is None else 2  # dual variables, and scores at the last look
+    size = 4 * n_arrays * len(problem.y) * len(problem.margins)  # bytes that a model keeps
+    solutions = []
+    for part in row_blocks(len(alphas), max(1, _dual.MEMORY // size)):
+        task = problem, alphas[part], tol, max_iter
+        stack = Stack(*task) if Z is None else ShortStack(*task, Z)
+        # the same order of visits, so that a path does not depend on how it is cut
+        solutions += stack.solve(np.random.RandomState(seed))
+    return solutions
 
 
 def visiting_order(n: int, rng: np.random.RandomState, run: int) -> IndexArray:
