@@ -18,7 +18,7 @@ from unseen._core.blocks import top_columns
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run
 from unseen.benchmark.store import Run, Store
-from unseen.calibration.models import score_maxima
+from unseen.calibration.maxima import score_maxima
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.report import write_report

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import Row, table
 from unseen._core.prototypes import Prototypes
 from unseen.benchmark.experiment import Experiment
-from unseen.calibration.models import seen_unseen_curve
+from unseen.calibration.curve import seen_unseen_curve
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import GZSLSplit, make_split
 from unseen.methods import make_method

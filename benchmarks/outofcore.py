@@ -27,7 +27,7 @@ from benchmarks import Row, table
 from unseen import LDA, LinearSV, LinearVS
 from unseen._core.blocks import BLOCK, row_blocks
 from unseen._core.rows import Rows
-from unseen.calibration.models import seen_unseen_curve
+from unseen.calibration.curve import seen_unseen_curve
 
 CLASSES, ATTRIBUTES = 200, 100
 SEEN = np.arange(CLASSES) < 180

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
+from unseen.calibration.curve import seen_unseen_curve
 from unseen.calibration.goals import Goal
-from unseen.calibration.models import seen_unseen_curve
 from unseen.card import expect
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, make_method

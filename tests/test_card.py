@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 
 from unseen import GZSLClassifierCV, LinearSV
 from unseen._core.checks import model_checks, select
-from unseen.calibration.models import seen_unseen_curve
+from unseen.calibration.curve import seen_unseen_curve
 from unseen.card import (
     Card,
     ClassCounts,

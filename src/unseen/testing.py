@@ -165,8 +165,18 @@ def check_linear(estimator: ZeroShotClassifier) -> None:
     _assert_same_scores(model.similarity(X), expected)
 
 
-# all of the above, in their order
-CHECKS: tuple[Check, ...] = tuple(found for name, found in globals().items() if name.startswith("check_"))
+CHECKS: tuple[Check, ...] = (
+    check_fitted_attributes,
+    check_learns,
+    check_unseen_prototypes_do_not_influence_fit,
+    check_refit_is_identical,
+    check_labels_are_only_names,
+    check_order_of_classes,
+    check_candidates,
+    check_add_classes,
+    check_fit_path,
+    check_linear,
+)
 
 
 def check_zero_shot_classifier(estimator: ZeroShotClassifier) -> None:

@@ -12,7 +12,7 @@ import oracle
 from problems import LEARNED, linear_problem, make
 from unseen import LDA, Cosine, GZSLClassifierCV, UnseenError
 from unseen._core.scaling import scale_rows
-from unseen.calibration.models import seen_unseen_curve
+from unseen.calibration.curve import seen_unseen_curve
 from unseen.methods._kernels import kernel_matrix
 from unseen.models.io import load_model, save_model
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from problems import linear_problem
 from unseen import ALE, ESZSL, GZSLClassifierCV, Moments, UnseenError
 from unseen.calibration.classifier import class_scores
-from unseen.calibration.models import seen_unseen_curve
+from unseen.calibration.curve import seen_unseen_curve
 from unseen.datasets.splits import GZSLFolds
 from unseen.methods import METHODS, find_method, make_method
 from unseen.methods._closed_form import ClosedForm

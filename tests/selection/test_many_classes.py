@@ -19,7 +19,7 @@ from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import class_table, evaluate_run
 from unseen.benchmark.store import Run, Store
 from unseen.benchmark.summary import summarize_store
-from unseen.calibration.models import score_maxima
+from unseen.calibration.maxima import score_maxima
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.report import write_report

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import oracle
 from problems import LEARNED
 from unseen import ESZSL, LDA, GZSLClassifierCV, LinearSV, LinearVS, UnseenError
-from unseen.calibration.models import ScoresClasses
+from unseen.calibration.maxima import ScoresClasses
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import GZSLFolds, make_split
 from unseen.methods import find_method

@@ -60,9 +60,11 @@ def check_labels(y: ArrayLike) -> LabelArray:
     unseen.errors.UnseenError: y[1] is None: every sample needs a label. Remove samples without one.
     """
     labels = column_or_1d(np.asarray(y), warn=True)
-    missing = list(map(is_missing, labels.tolist())) if labels.dtype.kind in "fOU" else []
-    if any(missing):
-        place = missing.index(True)
+    missing = labels == "" if labels.dtype.kind == "U" else np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind in "fO":
+        missing[:] = [is_missing(label) for label in labels]
+    if missing.any():
+        place = int(missing.argmax())
         what = str(labels[place]) or "empty"
         raise UnseenError(f"y[{place}] is {what}: every sample needs a label. Remove samples without one.")
     return np.asarray(labels)

@@ -226,7 +226,9 @@ def as_prototypes(prototypes: Any, y: ArrayLike = ()) -> Prototypes:
     parts = prototype_parts(prototypes)
     S = number_rows(parts)
     if S.ndim != 2 or 0 in S.shape:
-        raise UnseenError(f"prototypes has shape {S.shape}, expected (classes, attributes): a row per class.")
+        raise UnseenError(
+            f"prototypes has shape {S.shape}, expected (classes, attributes). Pass one row per class."
+        )
     if not np.isfinite(S).all():
         row, column = np.argwhere(~np.isfinite(S))[0]
         raise UnseenError(f"{_cell(parts, row, column)} is {S[row, column]}, expected a finite number.")

@@ -35,7 +35,7 @@ from unseen.benchmark.results import (
 )
 from unseen.benchmark.store import Run, fingerprint
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
-from unseen.calibration.models import ScoresClasses, score_maxima
+from unseen.calibration.maxima import ScoresClasses, score_maxima
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
 from unseen.metrics import AVERAGINGS, Averaging, frequent_mistakes, harmonic_mean, reliability

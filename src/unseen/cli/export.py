@@ -53,7 +53,6 @@ def command(
           sign(x) sqrt(|x|) and then scale if it is "sqrt".
           Probabilities are softmax(scores / temperature).
     """  # noqa: D301 (click reads the backspace)
-    from unseen.encoders.backbone import Backbone
     from unseen.models.export import export
     from unseen.models.io import facts_of, load_model
 
@@ -61,8 +60,11 @@ def command(
     target = out or model.with_suffix(ENDINGS[kind])
     check_output(target, inputs=[model, backbone], force=force)
     fitted = load_model(model)
-    network = Backbone(backbone, variant=variant) if backbone else None
-    if network is not None:
+    network = None
+    if backbone:
+        from unseen.encoders.backbone import Backbone
+
+        network = Backbone(backbone, variant=variant)
         network.use_card(facts_of(fitted).get("encoder"))
     export(fitted, target, kind, backbone=network, softmax=softmax)
     n_classes, width = fitted.coef_.shape

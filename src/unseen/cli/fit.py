@@ -88,8 +88,6 @@ def command(
     """
     from unseen.datasets import load_dataset
     from unseen.datasets.splits import FEWEST_CLASSES
-    from unseen.encoders.backbone import Backbone
-    from unseen.encoders.text import TextEncoder
     from unseen.models.io import is_model, save_model
     from unseen.models.training import train, train_uncalibrated
 
@@ -103,6 +101,9 @@ def command(
         _reject_image_options(data, classes)
         dataset = load_dataset(data, **given, **reading)
     else:
+        from unseen.encoders.backbone import Backbone
+        from unseen.encoders.text import TextEncoder
+
         if text_encoder and described is None:
             namer = TextEncoder(text_encoder, variant=variant, quiet=quiet)
         network = Backbone(backbone, variant=variant)

@@ -148,10 +148,13 @@ def read_descriptions(
 ) -> Prototypes:
     """Return the class descriptions in the files of ``--prototypes``."""
     from unseen.datasets.prototypes import read_sources
+
+    if not text_encoder:
+        return read_sources(files, None)
+
     from unseen.encoders.text import TextEncoder
 
-    encoder = TextEncoder(text_encoder, variant=variant, quiet=quiet) if text_encoder else None
-    return read_sources(files, encoder)
+    return read_sources(files, TextEncoder(text_encoder, variant=variant, quiet=quiet))
 
 
 def backbone(help: str, *, required: bool = False) -> Option:

@@ -10,7 +10,6 @@ from scipy.spatial.distance import pdist
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, class_sums
 from unseen._core.checks import Check, list_names, model_checks, select
-from unseen._core.labels import class_mask
 from unseen.datasets.dataset import ZeroShotDataset, feature_blocks
 from unseen.datasets.splits import training_samples
 
@@ -222,7 +221,8 @@ def held_out_errors(M: FloatArray, S: FloatArray, alphas: Iterable[float]) -> It
 
 def _class_means(data: ZeroShotDataset) -> tuple[IndexArray, FloatArray]:
     """Return the seen classes with training samples, and the means of their standardized features."""
-    training = class_mask(training_samples(data), len(data.y))
+    training = np.zeros(len(data.y), dtype=bool)
+    training[training_samples(data)] = True
     n_classes = len(data.class_names)
     count, total = np.bincount(data.y[training], minlength=n_classes), np.zeros((n_classes, data.X.shape[1]))
     square = np.zeros(data.X.shape[1])

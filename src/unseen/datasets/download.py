@@ -26,9 +26,7 @@ _MB = 10**6
 
 def data_home() -> Path:
     """Return the folder of downloaded data: ``$UNSEEN_DATA``, or else the user's cache."""
-    if home := os.environ.get("UNSEEN_DATA"):
-        return Path(home)
-    return Path(import_extra("pooch", "download", "Downloading data").os_cache("unseen"))
+    return Path(os.environ.get("UNSEEN_DATA") or _load_pooch().os_cache("unseen"))
 
 
 def find_downloaded(name: str) -> Path | None:
@@ -107,20 +105,21 @@ def _check_name(name: str, known: Sequence[str], what: str) -> None:
 
 def _unpack(file: Path, parts: Sequence[str], folder: Path) -> list[Path]:
     """Unpack what is not there yet: the files directly in a folder named as a part. Each appears whole."""
+    with zipfile.ZipFile(file) as archive:
+        paths = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
+    found = [path for path in paths if path.parent.name in parts and "__MACOSX" not in path.parts]
+    for part in parts:
+        if part not in {path.parent.name for path in found}:
+            raise UnseenError(f"{file} holds no folder {part}.")
+    wanted = [str(path) for path in found if not (folder / path.parent.name / path.name).exists()]
     written = []
-    with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix=".unpacking-", dir=folder) as temporary:
-        inside = {info: PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()}
-        found = {info: path for info, path in inside.items() if "__MACOSX" not in path.parts}
-        for part in parts:
-            members = [info for info, path in found.items() if path.parent.name == part]
-            if not members:
-                raise UnseenError(f"{file} holds no folder {part}.")
-            for info in members:
-                target = folder / part / found[info].name
-                if not target.exists():
-                    target.parent.mkdir(exist_ok=True)
-                    os.replace(archive.extract(info, temporary), target)
-                    written.append(target)
+    with TemporaryDirectory(prefix=".unpacking-", dir=folder) as temporary:
+        unzip = _load_pooch().Unzip(wanted, temporary)
+        for source in map(Path, unzip(str(file), "download", None) if wanted else ()):
+            target = folder / source.parent.name / source.name
+            target.parent.mkdir(exist_ok=True)
+            os.replace(source, target)
+            written.append(target)
     return written
 
 
@@ -177,3 +176,8 @@ def _advice(url: str, part: Path, error: Exception) -> str:
         error = error.__context__
     cause = getattr(error, "strerror", None) or one_line(error)
     return f"{url} cannot be reached: {cause}. Check the network, or give --mirror URL."
+
+
+def _load_pooch() -> ModuleType:
+    module: ModuleType = import_extra("pooch", "download", "Downloading data")
+    return module

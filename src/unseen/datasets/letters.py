@@ -12,11 +12,24 @@ from unseen.datasets.dataset import ClassFolds, ZeroShotDataset
 from unseen.datasets.own import assemble
 
 # The sixteen segments of the display and where they are, in the order of the descriptions.
-SEGMENTS = {"a1": "top left", "a2": "top right", "b": "upper right", "c": "lower right"}
-SEGMENTS |= {"d1": "bottom left", "d2": "bottom right", "e": "lower left", "f": "upper left"}
-SEGMENTS |= {"g1": "middle left", "g2": "middle right"}
-SEGMENTS |= {"h": "upper left diagonal", "i": "upper middle", "j": "upper right diagonal"}
-SEGMENTS |= {"k": "lower left diagonal", "l": "lower middle", "m": "lower right diagonal"}
+SEGMENTS = {
+    "a1": "top left",
+    "a2": "top right",
+    "b": "upper right",
+    "c": "lower right",
+    "d1": "bottom left",
+    "d2": "bottom right",
+    "e": "lower left",
+    "f": "upper left",
+    "g1": "middle left",
+    "g2": "middle right",
+    "h": "upper left diagonal",
+    "i": "upper middle",
+    "j": "upper right diagonal",
+    "k": "lower left diagonal",
+    "l": "lower middle",
+    "m": "lower right diagonal",
+}
 FILE = Path(__file__).parent / "data" / "letters.npz"
 # A fold holds out five of twenty seen letters, about the share of six unseen letters of 26.
 N_FOLDS = 4

@@ -141,13 +141,14 @@ def visited_rows(
     """
     shift, scale = training.once("ranking scale", lambda: shift_and_scale(training))
     by_sample, by_visit = (VisitedRows(training, at, shift, scale) for at in (np.arange(len(order)), order))
-    X: Features = by_visit
+    rows: Features = by_sample
     if copied and training.workspace is not None:
-        X = training.once("ranking rows", by_sample.copy)[order]
-    elif copied:
-        X = by_visit.copy()
+        rows = training.once("ranking rows", by_sample.copy)
+        X: Features = rows[order]
+    else:
+        X = by_visit.copy() if copied else by_visit
     # of the rows in the order of the samples, so that all seeds visit the same directions
-    Z = training.once("ranking directions", lambda: in_few_directions(by_sample))[order] if few else None
+    Z = training.once("ranking directions", lambda: in_few_directions(rows))[order] if few else None
     return X, Z, shift, scale
 
 

@@ -27,7 +27,7 @@ from unseen._core.samples import TrainingSet
 from unseen._core.scoring import iter_scores
 from unseen.base import ZeroShotClassifier, last_step
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
-from unseen.calibration.models import class_columns, score_maxima
+from unseen.calibration.maxima import class_columns, score_maxima
 from unseen.errors import UnseenError
 
 FoldIndices = tuple[IndexArray, IndexArray]  # (train, validation)
