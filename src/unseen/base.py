@@ -23,7 +23,7 @@ from unseen._core.scaling import Standardization
 from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
 from unseen._core.training import Training, weigh_samples
 from unseen._core.workspace import Workspace
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 
 if TYPE_CHECKING:
     from unseen.methods.explanation import Explanation
@@ -388,8 +388,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
 
     def _require(self, name: str, valid: bool, expected: str) -> None:
         """Reject the value of a parameter if it is not valid."""
-        if not valid:
-            raise UnseenError(f"Got {name}={getattr(self, name)!r}, but expected {expected}.")
+        expect(name, getattr(self, name), valid, expected)
 
     def _check_space(self, S: FloatArray, n_features: int) -> None:
         """Reject prototypes of another width if they must be points in the space of the features."""

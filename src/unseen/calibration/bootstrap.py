@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen.calibration.columns import find_columns
 from unseen.calibration.curve import Goal, ScoreMaxima, SeenUnseenCurve
-from unseen.errors import UnseenError
+from unseen.errors import expect
 from unseen.metrics import percentile_interval
 
 
@@ -61,8 +61,7 @@ def bootstrap(
     >>> 60 < low < high < 95
     True
     """
-    if n_replicates < 1:
-        raise UnseenError(f"Got n_replicates={n_replicates}, but expected at least 1.")
+    expect("n_replicates", n_replicates, n_replicates >= 1, "at least 1")
     rng, goal = np.random.default_rng(random_state), goal or Goal()
     columns = find_columns(y, np.arange(len(seen)))
     sides = [np.flatnonzero(seen[columns]), np.flatnonzero(~seen[columns])]

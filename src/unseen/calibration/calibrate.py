@@ -12,7 +12,7 @@ from unseen._core.labels import shortened
 from unseen.calibration.bootstrap import Bootstrap, bootstrap
 from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.scores import Scores
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 from unseen.metrics import AVERAGINGS, Accuracies, Averaging, auroc, gzsl_accuracies
 
 _SIDE_SCALE = 100  # times the size of the other side
@@ -155,8 +155,7 @@ def apply_gamma(gamma: float, scores: Scores) -> Application:
     >>> apply_gamma(0.2, scores).predicted
     array([0, 2])
     """
-    if not np.isfinite(gamma):
-        raise UnseenError(f"Got gamma={gamma}, but expected a finite number.")
+    expect("gamma", gamma, np.isfinite(gamma), "a finite number")
     maxima = ScoreMaxima.from_scores(scores.scores, scores.seen)
     predicted = maxima.predict_all(gamma)
     changes = {}

@@ -18,7 +18,7 @@ from unseen._core.labels import UNKNOWN, LabelArray, candidate_columns
 from unseen._core.scoring import LinearClassifier, all_scores, class_scores, iter_scores
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
 from unseen.base import ZeroShotClassifier, last_step
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 
 if TYPE_CHECKING:
     from unseen.methods.explanation import Explanation
@@ -158,8 +158,7 @@ class CalibratedPrediction:
         """Return a pandas DataFrame of the k best classes of every sample, with probability and kind."""
         import pandas as pd
 
-        if k < 1:
-            raise UnseenError(f"Got k={k!r}, but expected a number of classes, at least 1.")
+        expect("k", k, k >= 1, "a number of classes, at least 1")
         sure = self.predict_proba(X)  # (samples, classes)
         top = top_columns(sure, min(k, sure.shape[1]))  # (samples, k)
         n, k = top.shape
@@ -219,9 +218,7 @@ def probabilities(scores: FloatArray, temperature: float) -> FloatArray:
 
 def class_thresholds(by_kind: Mapping[str, FloatArray], coverage: float, seen: BoolArray) -> FloatArray:
     """Return how probable each class must be to be a candidate, (classes,); coverage in whole percent, up."""
-    if not 0 < coverage < 1:
-        raise UnseenError(
-            f"Got coverage={coverage!r}, but expected a share of samples, above 0 and below 1, such as 0.9."
-        )
+    share = "a share of samples, above 0 and below 1, such as 0.9"
+    expect("coverage", coverage, 0 < coverage < 1, share)
     place = int(np.ceil(100 * coverage - ROUNDING))
     return np.asarray(np.where(seen, by_kind["seen"][place], by_kind["unseen"][place]))

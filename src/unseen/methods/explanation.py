@@ -18,7 +18,7 @@ from unseen._core.labels import label_positions
 from unseen._core.prototypes import embedding_names
 from unseen._core.rows import Rows, as_rows
 from unseen._core.scaling import scale_rows
-from unseen.errors import UnseenError, import_extra
+from unseen.errors import UnseenError, expect, import_extra
 
 if TYPE_CHECKING:
     from unseen.base import ZeroShotClassifier
@@ -215,8 +215,7 @@ def explain(
         What the calibration subtracts from the scores.
     """
     model.solve()
-    if top < 1:
-        raise UnseenError(f"Got top={top!r}, but expected at least 1.")
+    expect("top", top, top >= 1, "at least 1")
     if len(model.classes_) < 2:
         raise UnseenError("The model has one class, so there is no rival. Add a class first.")
     X = as_rows(X)

@@ -12,7 +12,7 @@ from unseen._core.files import atomic_path, write_npz
 from unseen._core.labels import LabelArray
 from unseen._core.scaling import has_unit_rows
 from unseen.base import ZeroShotClassifier
-from unseen.errors import UnseenError, need_extra
+from unseen.errors import UnseenError, expect, need_extra
 
 FORMATS = ("onnx", "npz")
 LAYER_FORMAT = 1  # what the arrays and the metadata of a layer are called and mean
@@ -95,8 +95,7 @@ def export(
     >>> [name for name in sorted(np.load(path)) if not name.startswith("temperature")]
     ['classes', 'coef', 'format', 'intercept', 'normalize', 'seen']
     """
-    if format not in FORMATS:
-        raise UnseenError(f"Got format={format!r}, but expected one of {', '.join(FORMATS)}.")
+    expect("format", format, format in FORMATS, f"one of {', '.join(FORMATS)}")
     layer = LinearLayer.of(model)
     if format == "onnx":
         _write_onnx(layer, Path(path), backbone, softmax)

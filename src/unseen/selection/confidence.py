@@ -39,7 +39,7 @@ from scipy.optimize import brentq
 
 from unseen._core.blocks import BoolArray, FloatArray
 from unseen.calibration.prediction import ROUNDING, probabilities
-from unseen.errors import UnseenError
+from unseen.errors import expect
 from unseen.metrics import Reliability, auroc, reliability
 from unseen.selection.gamma import gamma_at_retention
 from unseen.selection.rehearsal import Kept, Trial
@@ -136,11 +136,8 @@ class Rejection:
 
     def threshold(self, reject: float) -> float:
         """Return the threshold that rejects this share of samples of known classes."""
-        if not 0 <= reject < 1:
-            raise UnseenError(
-                f"Got reject={reject!r}, but expected a share of samples of known classes, at least 0 and "
-                "below 1, such as 0.05."
-            )
+        share = "a share of samples of known classes, at least 0 and below 1, such as 0.05"
+        expect("reject", reject, 0 <= reject < 1, share)
         return float(np.interp(reject, RATES, self.thresholds)) if reject else -np.inf
 
     def carried_to(self, cross_fitted: Sequence[Kept], temperature: float) -> Rejection:

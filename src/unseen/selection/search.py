@@ -27,7 +27,7 @@ from unseen.base import ZeroShotClassifier, last_step
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
 from unseen.calibration.prediction import CalibratedPrediction
 from unseen.datasets.splits import GZSLFolds
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 from unseen.selection.confidence import HeldOut
 from unseen.selection.gamma import choose_retention, gamma_at_retention, seen_alone
 from unseen.selection.rehearsal import (
@@ -239,13 +239,12 @@ class GZSLClassifierCV(
     def _check(self) -> None:
         """Raise before the work begins if a parameter makes no sense."""
         goal = self._goal()
-        if self.gamma not in RULES and not (isinstance(self.gamma, Real) and np.isfinite(self.gamma)):
-            raise UnseenError(f"Got gamma={self.gamma!r}, but expected 'retention', 'paper' or a number.")
+        known = self.gamma in RULES or (isinstance(self.gamma, Real) and np.isfinite(self.gamma))
+        expect("gamma", self.gamma, known, "'retention', 'paper' or a number")
         if self.gamma not in RULES and goal != Goal():
             advice = "Pass a number for gamma, or one of min_seen, min_unseen and unseen_share."
             raise UnseenError(f"Got gamma={self.gamma} and a goal that would choose it. {advice}")
-        if isinstance(self.cv, str):
-            raise UnseenError(f"Got cv={self.cv!r}, but expected a number of folds or a splitter.")
+        expect("cv", self.cv, not isinstance(self.cv, str), "a number of folds or a splitter")
         if isinstance(self.estimator, type):
             name = self.estimator.__name__
             raise UnseenError(f"Got the class {name}, but expected an estimator: {name}(prototypes).")
