@@ -40,12 +40,13 @@ def expect(name: str, value: object, valid: object, expected: str) -> None:
 
 
 def one_line(error: Exception) -> str:
-    r"""Return the message of an error without line breaks, or its type if it has no message.
+    r"""Return the message of an error without line breaks, with its type if the message alone says little.
 
-    >>> one_line(ValueError("too\n  long"))
-    'too long'
+    >>> one_line(ValueError("too\n  long")), one_line(KeyError("size"))
+    ('too long', "KeyError: 'size'")
     """
-    return " ".join(str(error).split()) or type(error).__name__
+    words, kind = " ".join(str(error).split()), type(error).__name__
+    return f"{kind}: {words}" if isinstance(error, KeyError) else words or kind
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def rephrase_errors(problem: str, advice: str = "") -> Iterator[None]:
     >>> with rephrase_errors("a.json is not a JSON file", "Write it again."):
     ...     raise KeyError("size")
     Traceback (most recent call last):
-    unseen.errors.UnseenError: a.json is not a JSON file ('size'). Write it again.
+    unseen.errors.UnseenError: a.json is not a JSON file (KeyError: 'size'). Write it again.
     """
     try:
         yield

@@ -8,7 +8,7 @@ The SQLite tables (documents are JSON text, described in ``unseen.benchmark.resu
 
 experiments  key, description
 runs         key, experiment, method, seed, result, digest, finished
-failures     key, experiment, method, seed, error, details, happened    removed once the run succeeds
+failures     key, experiment, method, seed, error, details, happened    void once the run has a result
 commands     started, command    every command that wrote here: arguments, versions, machine
 """
 
@@ -20,17 +20,17 @@ import platform
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 from unseen import __version__
 from unseen.benchmark.results import Description, RunResult
-from unseen.errors import UnseenError, one_line
+from unseen.errors import UnseenError, rephrase_errors
 
 FILE_NAME = "runs.sqlite"
 _VERSION = 2  # of the tables, kept in PRAGMA user_version
@@ -47,8 +47,7 @@ CREATE TABLE IF NOT EXISTS commands (started TEXT NOT NULL, command TEXT NOT NUL
 """
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """What names one run: its key, the key of its experiment, the method and the seed."""
 
     key: str
@@ -104,7 +103,7 @@ def fingerprint(document: Mapping[str, object]) -> str:
     return _text_digest(json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False))[:32]
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """The runs of one folder; a context manager.
 
     Parameters
@@ -131,7 +130,7 @@ class Store:
             raise UnseenError(
                 f"{self.folder} has no {FILE_NAME}. Name the folder that a bench wrote (--out)."
             )
-        with _user_errors(self.path):
+        with self._user_errors():
             self.folder.mkdir(parents=True, exist_ok=True)
             # joblib asks for the next task from its own thread, so one connection is shared under a lock
             self._connection = sqlite3.connect(
@@ -140,46 +139,29 @@ class Store:
             self._lock = threading.Lock()
             self._prepare()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file; a store cannot be used afterwards."""
         self._connection.close()
 
     # ---- writing --------------------------------------------------------------------------------
 
     def add_experiment(self, key: str, description: Description) -> None:
         """Keep the description of an experiment; the first one stays."""
-        self._write(("INSERT OR IGNORE INTO experiments VALUES (?, ?)", (key, _dump(description))))
+        self._write("INSERT OR IGNORE INTO experiments VALUES (?, ?)", key, _dump(description))
 
     def add_result(self, run: Run, result: RunResult) -> None:
-        """Keep the result of a finished run and delete its earlier failure; the first result stays."""
+        """Keep the result of a finished run; the first result stays."""
         text = _dump(result)
-        row = (run.key, run.experiment, run.method, run.seed, text, _text_digest(text), _now())
-        self._write(
-            ("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row),
-            ("DELETE FROM failures WHERE key = ?", (run.key,)),
-        )
+        row = (*run, text, _text_digest(text), _now())
+        self._write("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
     def add_failure(self, failure: Failure) -> None:
-        """Keep the error of a run, unless another bench has finished it meanwhile."""
-        run = failure.run
-        row = (run.key, run.experiment, run.method, run.seed, failure.error, failure.details, _now(), run.key)
-        self._write(
-            (
-                "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
-                "WHERE NOT EXISTS (SELECT 1 FROM runs WHERE key = ?)",
-                row,
-            )
-        )
+        """Keep the error of a run; the last one stays."""
+        row = (*failure.run, failure.error, failure.details, _now())
+        self._write("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
     def add_command(self, command: Command) -> None:
         """Keep a command, for readers who want to repeat it."""
-        self._write(("INSERT INTO commands VALUES (?, ?)", (_now(), _dump(command))))
+        self._write("INSERT INTO commands VALUES (?, ?)", _now(), _dump(command))
 
     # ---- reading --------------------------------------------------------------------------------
 
@@ -212,8 +194,8 @@ class Store:
 
     def failures(self) -> list[Failure]:
         """Return every run that failed and has not succeeded since."""
-        query = "SELECT key, experiment, method, seed, error, details FROM failures ORDER BY rowid"
-        return [Failure(Run(*row[:4]), *row[4:]) for row in self._read(query)]
+        query = "SELECT * FROM failures WHERE key NOT IN (SELECT key FROM runs) ORDER BY rowid"
+        return [Failure(Run(*row[:4]), *row[4:6]) for row in self._read(query)]
 
     def commands(self) -> list[Command]:
         """Return every command that wrote here, oldest first."""
@@ -249,40 +231,23 @@ class Store:
                     raise
                 time.sleep(0.05)
 
-    def _write(self, *statements: tuple[str, Iterable[object]]) -> None:
-        """Run statements as one transaction."""
-        with _user_errors(self.path), self._lock, self._connection:
-            for sql, values in statements:
-                self._connection.execute(sql, tuple(values))
+    def _write(self, sql: str, *values: object) -> None:
+        """Run one statement, as a transaction."""
+        with self._user_errors(), self._lock, self._connection:
+            self._connection.execute(sql, values)
 
     def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        with _user_errors(self.path), self._lock:
+        with self._user_errors(), self._lock:
             return self._connection.execute(sql, values).fetchall()
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """Report a damaged file if a document read from it lacks what it should have."""
-        try:
-            yield
-        except UnseenError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = f"{type(error).__name__}: {one_line(error)}"
-            raise UnseenError(f"{self.path} is damaged ({reason}). Move it away and run again.") from error
+        return rephrase_errors(f"{self.path} is damaged", "Move it away and run again.")
 
-
-@contextmanager
-def _user_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the file into one clear line."""
-    try:
-        yield
-    except sqlite3.ProgrammingError:
-        raise  # a mistake in this module
-    except (sqlite3.DatabaseError, OSError, UnicodeDecodeError) as error:
-        raise UnseenError(
-            f"Cannot use {path}: {one_line(error)}. Stored results are safe; free disk space, or choose "
-            "another folder with --out."
-        ) from error
+    def _user_errors(self) -> AbstractContextManager[None]:
+        """Turn errors of the file into one clear line."""
+        advice = "Stored results are safe; free disk space, or choose another folder with --out."
+        return rephrase_errors(f"Cannot use {self.path}", advice)
 
 
 def _dump(document: Mapping[str, object]) -> str:
