@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.blocks import FloatArray, IndexArray
+from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen.errors import UnseenError, did_you_mean
 
 Averaging = Literal["per-class", "per-sample"]
@@ -237,11 +237,16 @@ def gzsl_accuracies(
     """
     true, guess = np.asarray(y), np.asarray(predicted)
     is_seen = np.isin(true, np.asarray(seen))
+    expect_both_kinds(is_seen)
+    U, S = (accuracy(true[part], guess[part], weights) for part in (~is_seen, is_seen))
+    return Accuracies(U, S, harmonic_mean(U, S))
+
+
+def expect_both_kinds(is_seen: BoolArray) -> None:
+    """Reject samples that are all of seen, or all of unseen classes."""
     for kind, present in (("seen", is_seen.any()), ("unseen", not is_seen.all())):
         if not present:
             raise UnseenError(f"No sample belongs to {kind} classes. Pass samples of seen and unseen ones.")
-    U, S = (accuracy(true[part], guess[part], weights) for part in (~is_seen, is_seen))
-    return Accuracies(U, S, harmonic_mean(U, S))
 
 
 def gzsl_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:

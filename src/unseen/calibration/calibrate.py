@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen._core.blocks import IndexArray
 from unseen._core.labels import shortened
 from unseen.calibration.bootstrap import Bootstrap, bootstrap
 from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
@@ -140,7 +140,7 @@ def calibrate(
         n_samples=(int(is_seen.sum()), int((~is_seen).sum())),
         n_classes=(int(seen.sum()), int((~seen).sum())),
         absent_classes=absent,
-        warnings=_find_warnings(scores, absent),
+        warnings=list(_find_warnings(scores, absent)),
         by_weights=found,
         auroc=auroc(maxima.flips[is_seen], maxima.flips[~is_seen]),
     )
@@ -167,33 +167,23 @@ def apply_gamma(gamma: float, scores: Scores) -> Application:
     return Application(scores, gamma, predicted, changes)
 
 
-def _find_warnings(scores: Scores, absent: Sequence[str]) -> list[str]:
-    """Return warnings about absent classes, sides on different scales, and probabilities."""
-    found = []
+def _find_warnings(scores: Scores, absent: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about absent classes, sides on different scales, and probabilities."""
+    table = scores.scores
     if absent:
         verb = "has no sample and is" if len(absent) == 1 else "have no sample and are"
         names = shortened(absent, 5)
-        found.append(f"{len(absent)} of {len(scores.seen)} classes {verb} ignored in the averages: {names}")
-    return found + _other_scale(scores.scores, scores.seen) + _probabilities(scores.scores)
-
-
-def _other_scale(table: FloatArray, is_seen: BoolArray) -> list[str]:
-    """Warn if seen and unseen classes seem to come from different kinds of scores."""
+        yield f"{len(absent)} of {len(scores.seen)} classes {verb} ignored in the averages: {names}"
     size = np.abs(table).max(axis=0, initial=0, where=np.isfinite(table))  # (classes,)
-    seen, unseen = (float(size[side].max(initial=0.0)) for side in (is_seen, ~is_seen))
-    if not (seen and unseen) or max(seen / unseen, unseen / seen) < _SIDE_SCALE:
-        return []
-    return [
-        f"the scores of seen classes reach {seen:.3g}, those of unseen classes {unseen:.3g}. Calibration "
-        "subtracts one number and cannot correct another scale: standardize each side first."
-    ]
-
-
-def _probabilities(table: FloatArray) -> list[str]:
-    """Point out rows that are probabilities: near 1 they leave no room for a difference."""
-    if not np.isfinite(table).all() or table.min() < 0 or np.abs(table.sum(axis=1) - 1).max() > _SUM:
-        return []
-    return [
-        "the scores of every sample sum to 1, so they are probabilities. Their logarithms calibrate better: "
-        "save numpy.log(scores)."
-    ]
+    seen, unseen = (float(size[side].max(initial=0.0)) for side in (scores.seen, ~scores.seen))
+    if seen and unseen and max(seen / unseen, unseen / seen) >= _SIDE_SCALE:
+        yield (
+            f"the scores of seen classes reach {seen:.3g}, those of unseen classes {unseen:.3g}. Calibration "
+            "subtracts one number and cannot correct another scale: standardize each side first."
+        )
+    # near 1, probabilities leave no room for a difference
+    if np.isfinite(table).all() and table.min() >= 0 and np.abs(table.sum(axis=1) - 1).max() <= _SUM:
+        yield (
+            "the scores of every sample sum to 1, so they are probabilities. Their logarithms calibrate "
+            "better: save numpy.log(scores)."
+        )

@@ -22,7 +22,7 @@ from unseen.calibration.goals import ROUNDING, Goal, OperatingPoint
 from unseen.calibration.maxima import ScoreMaxima, check_scores, score_maxima
 from unseen.calibration.segments import middle, segment_bounds, usable_segments
 from unseen.errors import UnseenError
-from unseen.metrics import Accuracies, area_under_curve, class_weights, harmonic_mean
+from unseen.metrics import Accuracies, area_under_curve, class_weights, expect_both_kinds, harmonic_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -240,14 +240,8 @@ def _check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple
     labels = find_columns(y, np.arange(len(seen)))
     if len(labels) != n_samples:
         raise UnseenError(f"y has shape {labels.shape}, expected the class of each of {n_samples} samples.")
-    count = np.bincount(labels, minlength=len(seen))
-    for kind, samples in (("seen", count[seen].sum()), ("unseen", count[~seen].sum())):
-        if not samples:
-            raise UnseenError(
-                f"No sample belongs to {kind} classes. Calibration weighs seen against unseen samples: "
-                "pass some of both."
-            )
-    return labels, count
+    expect_both_kinds(seen[labels])
+    return labels, np.bincount(labels, minlength=len(seen))
 
 
 def _resolution_of(maxima: ScoreMaxima, samples: IndexArray) -> float:
