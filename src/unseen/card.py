@@ -343,8 +343,7 @@ def headline(card: Card) -> str:
 def card_lines(card: Card) -> dict[str, str]:
     """Return the facts of a card in words, by name."""
     seen, unseen = card.classes["seen"], card.classes["unseen"]
-    values = (f"{v:.4g}" if isinstance(v, float) else str(v) for v in card.params.values())
-    params = ", ".join(map(" ".join, zip(card.params, values)))
+    params = format_params(card.params)
     ranked = sorted(card.compared.items(), key=lambda item: -item[1])
     made_of = f"{card.data}, {card.samples} samples of {card.features} features"
     facts = {
@@ -367,6 +366,16 @@ def card_lines(card: Card) -> dict[str, str]:
         n = card.expected.samples[kind]
         facts[words] = f"{value:5.1f} %  ({low:.1f} to {high:.1f}; {n} held-out samples)"
     return {name: words for name, words in facts.items() if words} | _confidence(card.confidence)
+
+
+def format_params(params: Mapping[str, Any]) -> str:
+    """Return parameters as people write them.
+
+    >>> format_params({"alpha": 0.001, "kernel": "rbf"})
+    'alpha 0.001, kernel rbf'
+    """
+    values = (f"{v:.4g}" if isinstance(v, float) else str(v) for v in params.values())
+    return ", ".join(map(" ".join, zip(params, values)))
 
 
 def _gamma_in_words(card: Card) -> str:

@@ -8,10 +8,11 @@ from statistics import fmean
 
 from unseen.benchmark.formats import method_title, result_table
 from unseen.benchmark.intervals import Replicates, resample_classes
-from unseen.benchmark.results import LETTERS, STEPS, Description, MethodSummary, PlainParams, RunResult
+from unseen.benchmark.results import LETTERS, STEPS, Description, MethodSummary, RunResult
 from unseen.benchmark.store import Store
 from unseen.benchmark.summary import latest_runs, summarize
 from unseen.benchmark.tables import chance_levels, paper_tables
+from unseen.card import format_params
 from unseen.errors import UnseenError
 from unseen.methods import describe_method
 from unseen.plotting import selection_figure
@@ -118,18 +119,6 @@ def describe_method_runs(
         "classes": {name: value for name, value in run["classes"].items() if name != "mistakes"},
         "hardest": hardest_classes(run["classes"]),
     }
-
-
-def format_params(params: PlainParams) -> str:
-    """Return parameters as people write them.
-
-    >>> format_params({"alpha": 0.001, "beta": 10.0})
-    'alpha 0.001, beta 10'
-    """
-    return ", ".join(
-        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in params.items()
-    )
 
 
 def describe_data(experiment: Description) -> list[tuple[str, str]]:
