@@ -11,16 +11,9 @@ import numpy as np
 from unseen._core.colors import HARMONIC, PART_COLORS, SEEN, UNSEEN
 from unseen._core.display import Display, data_frame
 from unseen.benchmark.results import Description, RunResult, SplitPart
-from unseen.calibration.display import SeenUnseenDisplay
+from unseen.calibration.display import SeenUnseenDisplay as SeenUnseenDisplay
 from unseen.errors import UnseenError
 
-__all__ = [
-    "AttributeErrorDisplay",
-    "BiasVarianceDisplay",
-    "LambdaDisplay",
-    "SeenUnseenDisplay",
-    "SplitsDisplay",
-]
 # the parts of a split, in the order they are drawn and explained
 SPLIT_PART_TITLES: dict[SplitPart, str] = {
     "train": "training",
