@@ -137,21 +137,19 @@ def result_table(table: PaperTable, replicates: Replicates, tied: Collection[str
         "quantities": [{"name": name, "span": len(list(group))} for name, group in quantities],
         "columns": [{"source": titles.get(column.source, "")} for column in columns],
         "groups": [
-            [_row(table, name, replicates, name in tied) for name in group] for group in table.groups()
+            [
+                {
+                    "name": method_title(name),
+                    "color": None if name == AVERAGE else describe_method(name).color,
+                    "tied": name in tied,
+                    "cells": [_page_cell(table, name, column, replicates) for column in columns],
+                }
+                for name in group
+            ]
+            for group in table.groups()
         ],
         "notes": table.notes,
         "copy": {name: render([table]) for name, render in WRITERS.items()},
-    }
-
-
-def _row(table: PaperTable, name: str, replicates: Replicates, tied: bool) -> dict[str, Any]:
-    return {
-        "name": method_title(name),
-        "color": None if name == AVERAGE else describe_method(name).color,
-        "tied": tied,
-        "cells": [
-            _page_cell(table, name, column, replicates) for column in table.columns if not column.signed
-        ],
     }
 
 

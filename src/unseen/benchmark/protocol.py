@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unseen import __version__
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.rows import Rows, choose_rows
 from unseen._core.samples import as_samples
 from unseen._core.scoring import iter_scores
@@ -38,7 +38,7 @@ from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.maxima import ScoresClasses, score_maxima
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
-from unseen.metrics import AVERAGINGS, Averaging, frequent_mistakes, harmonic_mean, reliability
+from unseen.metrics import AVERAGINGS, Averaging, Reliability, frequent_mistakes, harmonic_mean, reliability
 from unseen.selection.confidence import below_best, confidence
 from unseen.selection.rehearsal import FEWEST
 from unseen.selection.search import GZSLClassifierCV
@@ -126,12 +126,6 @@ class TestSamples:
         self.seen = ~data.unseen  # (classes,)
         self.kinds: dict[Kind, BoolArray] = {"seen": self.seen[self.y], "unseen": ~self.seen[self.y]}
 
-    def accuracy_by_class(self, predicted: IndexArray) -> list[float | None]:
-        """Return the accuracy of each class in percent, None for a class without test samples."""
-        n_classes = len(self.seen)
-        right = np.bincount(self.y[self.y == predicted], minlength=n_classes)
-        return _shares_in_percent(right, np.bincount(self.y, minlength=n_classes))
-
 
 class ScoredModel:
     """A model on the test samples, scored in blocks: four numbers per sample, and what follows from them."""
@@ -181,7 +175,7 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
     zsl = ScoredModel(*search.zsl_, test)
     same = search.estimator_ is search.zsl_.estimator
     model = zsl if same else ScoredModel(search.estimator_, search.gamma_, test)
-    document = model.document()
+    document, n = model.document(), len(test.seen)
     return {
         "gamma_zsl": zsl.gamma,
         "gamma": model.gamma,
@@ -197,13 +191,19 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
         "regret": {"calibrated": zsl.regret(), "calibrated+lambda": model.regret()},
         "zsl_model": None if same else zsl.document(),
         "by_class": {
-            "zsl": test.accuracy_by_class(np.where(test.kinds["seen"], -1, zsl.maxima.argmax_unseen)),
-            "none": test.accuracy_by_class(zsl.maxima.predict(NO_CALIBRATION)),
-            "calibrated": test.accuracy_by_class(zsl.maxima.predict(zsl.gamma)),
+            "zsl": accuracy_by_class(test.y, np.where(test.kinds["seen"], -1, zsl.maxima.argmax_unseen), n),
+            "none": accuracy_by_class(test.y, zsl.maxima.predict(NO_CALIBRATION), n),
+            "calibrated": accuracy_by_class(test.y, zsl.maxima.predict(zsl.gamma), n),
         },
-        "classes": class_table(test.y, model.maxima.predict(model.gamma), len(test.seen)),
+        "classes": class_table(test.y, model.maxima.predict(model.gamma), n),
         "reliability": measure_reliability(search, test),
     }
+
+
+def accuracy_by_class(y: IndexArray, predicted: IndexArray, n_classes: int) -> list[float | None]:
+    """Return the accuracy of each class in percent, None for a class without samples."""
+    right = np.bincount(y[y == predicted], minlength=n_classes)
+    return _shares_in_percent(right, np.bincount(y, minlength=n_classes))
 
 
 def class_table(y: IndexArray, predicted: IndexArray, n_classes: int) -> ClassTable:
@@ -213,12 +213,12 @@ def class_table(y: IndexArray, predicted: IndexArray, n_classes: int) -> ClassTa
     >>> table["accuracy"], table["confusion"], table["confused"]
     ([33.3333, 100.0, None], [2, None, None], [66.6667, 0.0, None])
     """
-    samples, right = np.bincount(y, minlength=n_classes), np.bincount(y[y == predicted], minlength=n_classes)
+    samples = np.bincount(y, minlength=n_classes)
     mistakes = frequent_mistakes(y, predicted, n_classes)
     wrong = np.array([found[0][1] if found else 0 for found in mistakes])
     return {
         "samples": samples.tolist(),
-        "accuracy": _shares_in_percent(right, samples),
+        "accuracy": accuracy_by_class(y, predicted, n_classes),
         "confusion": [found[0][0] if found else None for found in mistakes],
         "confused": _shares_in_percent(wrong, samples),
         "mistakes": mistakes,
@@ -238,13 +238,13 @@ def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredRe
     kinds = {kind: of[drawn] for kind, of in test.kinds.items()}
     return {
         "temperature": _shortened(search.temperature_),
-        "before": {kind: _bins(before[of], right[of]) for kind, of in kinds.items()},
-        "after": {kind: _bins(after[of], right[of]) for kind, of in kinds.items()},
+        "before": {kind: as_bins(reliability(before[of], right[of])) for kind, of in kinds.items()},
+        "after": {kind: as_bins(reliability(after[of], right[of])) for kind, of in kinds.items()},
     }
 
 
-def _bins(sure: FloatArray, right: BoolArray) -> StoredBins:
-    found = reliability(sure, right)
+def as_bins(found: Reliability) -> StoredBins:
+    """Return a reliability as the store and the pages have it."""
     return {
         "samples": found.samples.tolist(),
         "confidence": _rounded(found.confidence),

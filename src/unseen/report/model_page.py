@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.integrate import trapezoid
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, score_blocks
 from unseen._core.labels import label_positions
 from unseen._core.rows import choose_rows, read_rows
 from unseen._core.taxonomy import CONFIDENCE
-from unseen.benchmark.protocol import class_table
-from unseen.calibration.maxima import ScoreMaxima
+from unseen.benchmark.protocol import as_bins, class_table
+from unseen.calibration.maxima import ScoreMaxima, score_maxima
 from unseen.card import COVERAGE, Card, ClassCounts, card_lines, held_out_counts
 from unseen.datasets import ZeroShotDataset
 from unseen.errors import UnseenError
-from unseen.metrics import Reliability, harmonic_mean, reliability
+from unseen.metrics import area_under_curve, harmonic_mean, reliability
 from unseen.models.evaluation import Evaluation, evaluate, evaluation_rows
 from unseen.models.io import Model
 from unseen.models.prediction import matched_features
@@ -142,16 +141,14 @@ def score_samples(model: GZSLClassifierCV, data: ZeroShotDataset) -> Tested:
     rows = rows[np.isin(names[rows], classes)]
     X, y = choose_rows(data.X, rows), label_positions(names[rows], classes)
     thresholds = model.set_thresholds(COVERAGE)
-    maxima, parts = [], []
+    parts = []
     for block in score_blocks(len(rows), len(classes)):
-        part = np.asarray(read_rows(X, block), np.float64)
-        uncalibrated = model.similarity(part) + model.gamma_ * model.seen_
-        maxima.append(ScoreMaxima.from_scores(uncalibrated, model.seen_))
-        sure = model.predict_proba(part)
+        sure = model.predict_proba(read_rows(X, block))
         inside = sure >= thresholds
         own = np.take_along_axis(inside, y[block][:, None], axis=1)[:, 0]
         parts.append((sure.max(axis=1), own, inside.sum(axis=1)))
-    return Tested(rows, y, ScoreMaxima.concatenate(maxima), *map(np.concatenate, zip(*parts)))
+    maxima = score_maxima(model.estimator_, X, model.classes_, model.seen_)
+    return Tested(rows, y, maxima, *map(np.concatenate, zip(*parts)))
 
 
 def describe_measured(
@@ -257,7 +254,7 @@ def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray, by_clas
         "breakpoints": ((gammas[1:] + gammas[:-1]) / 2).tolist(),
         "unseen": unseen.tolist(),
         "seen": seen.tolist(),
-        "ausuc": float(trapezoid(seen[order], unseen[order])) / 1e4,
+        "ausuc": area_under_curve(unseen[order], seen[order]),
         "best": float(gammas[int(np.argmax(harmonic_mean(unseen, seen)))]),
         "by_class": by_class,  # the accuracies at each gamma
     }
@@ -276,11 +273,6 @@ def describe_reliability(model: GZSLClassifierCV, tested: Tested | None) -> Part
             for kind, rows in tested.by_kind(model.seen_).items()
         }
     return found
-
-
-def as_bins(found: Reliability) -> Part:
-    """Return a reliability as JSON values."""
-    return {**{name: values.tolist() for name, values in vars(found).items()}, "ece": found.ece}
 
 
 def describe_facts(card: Card) -> dict[str, str]:
