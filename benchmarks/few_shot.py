@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import Row, table
 from unseen._core.prototypes import Prototypes
 from unseen.benchmark.experiment import Experiment
-from unseen.calibration.curve import seen_unseen_curve
+from unseen.calibration.classifier import CalibratedClassifier
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import GZSLSplit, make_split
 from unseen.methods import make_method
@@ -88,13 +88,15 @@ def measure(problem: Problem, method: str, draws: int, demand: bool = True) -> I
         if kappa is not None:
             grown.estimator_.set_params(kappa=kappa)
         grown.add_classes(S, X=problem.X[pool], y=y[pool])
-        curve = seen_unseen_curve(grown.estimator_, problem.X[test], y[test], model.classes_)
+        curve = (
+            CalibratedClassifier(grown.estimator_, seen=model.classes_).fit(problem.X[test], y[test]).curve_
+        )
         return curve.at(described.gamma_)[2], curve.h
 
     alone = [
-        seen_unseen_curve(described.estimator_, problem.X[test], y[test], model.classes_).at(
-            described.gamma_
-        )[2]
+        CalibratedClassifier(described.estimator_, seen=model.classes_)
+        .fit(problem.X[test], y[test])
+        .curve_.at(described.gamma_)[2]
         for test in tests
     ]
     name = f"{problem.name}, {method}"

@@ -27,7 +27,7 @@ from benchmarks import Row, table
 from unseen import LDA, LinearSV, LinearVS
 from unseen._core.blocks import BLOCK, row_blocks
 from unseen._core.rows import Rows
-from unseen.calibration.curve import seen_unseen_curve
+from unseen.calibration.classifier import CalibratedClassifier
 
 CLASSES, ATTRIBUTES = 200, 100
 SEEN = np.arange(CLASSES) < 180
@@ -103,7 +103,8 @@ def measure(folder: str, n: int) -> dict[str, float]:
     for name, method in METHODS.items():
         path = method(prototypes()).fit_path(X.choose(train), y[train], ALPHAS)
         result[f"{name}, 12 alphas"], models = _time(lambda path=path: list(path))
-        evaluate = lambda model=models[6]: seen_unseen_curve(model, X, y, np.flatnonzero(SEEN))  # noqa: E731
+        calibrated = CalibratedClassifier(models[6])
+        evaluate = lambda calibrated=calibrated: calibrated.fit(X, y).curve_  # noqa: E731
         result[f"{name}, calibrated evaluation"], curve = _time(evaluate)
         result["H"] = curve.h
         result["peak"] = _peak()

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
-from unseen.calibration.curve import seen_unseen_curve
+from unseen.calibration.classifier import CalibratedClassifier
 from unseen.calibration.goals import Goal
 from unseen.card import expect
 from unseen.datasets.splits import make_split
@@ -67,7 +67,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     test = np.concatenate([split.test_seen, split.test_unseen])
     X, y = data.X[test], data.y[test]
-    curve = seen_unseen_curve(model.estimator_, X, y, np.flatnonzero(data.seen))
+    curve = CalibratedClassifier(model.estimator_).fit(X, y).curve_
     truth, expected = curve.at(model.gamma_), expect(model)
     few = choose_for(model, Goal(unseen_share=10))
     return {

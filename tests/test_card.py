@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 
 from unseen import GZSLClassifierCV, LinearSV
 from unseen._core.checks import model_checks, select
-from unseen.calibration.curve import seen_unseen_curve
+from unseen.calibration.classifier import CalibratedClassifier
 from unseen.card import (
     Card,
     ClassCounts,
@@ -264,7 +264,7 @@ def test_intervals_hold_at_other_operating_points(goal):
         model = GZSLClassifierCV(LinearSV(data.prototypes), {"alpha": [1.0]}, cv=split.cv(), **goal)
         model.fit(data.X[split.train], data.y[split.train])
         test = np.concatenate([split.test_seen, split.test_unseen])
-        curve = seen_unseen_curve(model.estimator_, data.X[test], data.y[test], np.flatnonzero(data.seen))
+        curve = CalibratedClassifier(model.estimator_).fit(data.X[test], data.y[test]).curve_
         _, low, high = expect(model).unseen
         inside.append(low <= curve.at(model.gamma_)[0] <= high)
     assert np.count_nonzero(inside) >= 10

@@ -12,7 +12,7 @@ import oracle
 from problems import LEARNED, linear_problem, make
 from unseen import LDA, Cosine, GZSLClassifierCV, UnseenError
 from unseen._core.scaling import scale_rows
-from unseen.calibration.curve import seen_unseen_curve
+from unseen.calibration.classifier import CalibratedClassifier
 from unseen.methods._kernels import kernel_matrix
 from unseen.models.io import load_model, save_model
 
@@ -207,7 +207,7 @@ def compare_few_shot(seed):
     assert_array_equal(model.coef_[:16], save_rows)
 
     def h(estimator):
-        return seen_unseen_curve(estimator, X[rest], y[rest], np.arange(16)).h
+        return CalibratedClassifier(estimator, seen=np.arange(16)).fit(X[rest], y[rest]).curve_.h
 
     described = LDA(S, **model.best_params_).fit(X[train], y[train])
     samples = LDA(S[:16], **model.best_params_ | {"kappa": 0.0}).fit(X[train], y[train])

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from problems import linear_problem
 from unseen import ALE, ESZSL, GZSLClassifierCV, Moments, UnseenError
 from unseen.calibration.classifier import class_scores
-from unseen.calibration.curve import seen_unseen_curve
+from unseen.calibration.curve import SeenUnseenCurve
 from unseen.datasets.splits import GZSLFolds
 from unseen.methods import METHODS, find_method, make_method
 from unseen.methods._closed_form import ClosedForm
@@ -196,7 +196,10 @@ def test_selection_weighs_samples_in_every_fit(scaled):
         return model.fit(X[rows], y[rows], **{f"{name}sample_weight": w[rows]})
 
     for number, (train, validation) in enumerate(folds):
-        curve = seen_unseen_curve(plain(train), X[validation], y[validation], np.unique(y[train]))
+        present = np.union1d(y[train], y[validation])
+        scores = class_scores(plain(train), X[validation])[:, present]
+        columns, seen = np.searchsorted(present, y[validation]), np.isin(present, y[train])
+        curve = SeenUnseenCurve.from_scores(scores, columns, seen)
         assert search.cv_results_[f"split{number}_test_score"][0] == pytest.approx(curve.h)
     part = assign_parts(y)
     flips = [

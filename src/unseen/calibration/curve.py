@@ -19,7 +19,7 @@ from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen.calibration.columns import column_names, find_columns, seen_columns
 from unseen.calibration.display import SeenUnseenDisplay
 from unseen.calibration.goals import ROUNDING, Goal, OperatingPoint
-from unseen.calibration.maxima import ScoreMaxima, check_scores, score_maxima
+from unseen.calibration.maxima import ScoreMaxima, check_scores
 from unseen.calibration.segments import middle, segment_bounds, usable_segments
 from unseen.errors import UnseenError
 from unseen.metrics import Accuracies, area_under_curve, class_weights, expect_both_kinds, harmonic_mean
@@ -27,7 +27,7 @@ from unseen.metrics import Accuracies, area_under_curve, class_weights, expect_b
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Goal", "OperatingPoint", "ScoreMaxima", "SeenUnseenCurve", "mean_curve", "seen_unseen_curve"]
+__all__ = ["Goal", "OperatingPoint", "ScoreMaxima", "SeenUnseenCurve", "mean_curve"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -299,13 +299,3 @@ def mean_curve(curves: Sequence[SeenUnseenCurve]) -> SeenUnseenCurve:
     ausuc = float(np.mean([curve.ausuc for curve in curves]))
     resolution = max(curve.resolution for curve in curves)
     return SeenUnseenCurve(breakpoints, unseen, seen, h, ausuc, resolution)
-
-
-def seen_unseen_curve(
-    model: Any, X: Any, y: ArrayLike, seen_labels: ArrayLike, weights: str = "per-class"
-) -> SeenUnseenCurve:
-    """Evaluate a model on samples of seen and unseen classes; the candidates are the classes of both."""
-    labels = np.union1d(seen_labels, y)
-    seen = np.isin(labels, seen_labels)
-    maxima = score_maxima(model, X, labels, seen)
-    return SeenUnseenCurve.from_maxima(maxima, np.searchsorted(labels, y), seen, weights)
