@@ -16,6 +16,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def models() -> list[Maker]:
     """Damaged files, and damaged descriptions under a right checksum."""
     from safetensors.numpy import load, save
 
-    from unseen.models.io import _checksum
+    from unseen.models.files import checksum
 
     whole = model_file()
     length = struct.unpack_from("<Q", whole)[0]
@@ -127,18 +128,18 @@ def models() -> list[Maker]:
         text = metadata["model"]
         while text == metadata["model"]:
             text = mutate(text.encode(), rng).decode("utf-8", "replace")
-        return save(tensors, {**metadata, "model": text, "sha256": _checksum(text, tensors)})
+        return save(tensors, {**metadata, "model": text, "sha256": checksum(text, tensors)})
 
     def other_tensors(rng: random.Random) -> bytes:
         hurt = {name: _other_tensor(tensor, rng) for name, tensor in tensors.items() if rng.random() < 0.95}
-        return save(hurt, {**metadata, "sha256": _checksum(metadata["model"], hurt)})
+        return save(hurt, {**metadata, "sha256": checksum(metadata["model"], hurt)})
 
     def other_values(rng: random.Random) -> bytes:
         state = json.loads(metadata["model"])
         for _ in range(rng.choice((1, 1, 2))):
             _replace_value(state, rng)
         text = json.dumps(state)
-        return save(tensors, {**metadata, "model": text, "sha256": _checksum(text, tensors)})
+        return save(tensors, {**metadata, "model": text, "sha256": checksum(text, tensors)})
 
     return [damaged(whole), sealed, other_tensors, other_values]
 
@@ -361,12 +362,26 @@ def read_scores(path: Path) -> None:
     _ = SeenUnseenCurve.from_scores(given.scores, given.y, given.seen).h
 
 
+def load_predictor_or_reject(path: Path) -> None:
+    """Predict without the method, which has fewer things to check than the whole model."""
+    from unseen.errors import UnseenError
+    from unseen.models.prediction import Samples, predict_tables
+    from unseen.models.predictor import load_predictor
+
+    with suppress(UnseenError):  # then the whole model is rejected, too
+        model = load_predictor(path)
+        X = np.random.default_rng(0).normal(size=(3, model.coef_.shape[1]))
+        list(predict_tables(model, Samples("X", X.shape, lambda: iter([X])), 3))
+
+
 def read_model(path: Path) -> None:
     from unseen.models.io import load_model
     from unseen.models.prediction import Samples, predict_tables
+    from unseen.models.predictor import load_predictor
     from unseen.report.model_page import describe_model, render_model_page
     from unseen.selection.search import GZSLClassifierCV
 
+    load_predictor_or_reject(path)
     model = load_model(path)
     width = model.coef_.shape[1]
     X = np.random.default_rng(0).normal(size=(3, width))
@@ -375,7 +390,8 @@ def read_model(path: Path) -> None:
         json.dumps(model.card().to_json())
         render_model_page(describe_model(model, "model"))
         options = {"reject": 0.05, "coverage": 0.9}
-    list(predict_tables(model, samples, 3, **options))
+    expected = list(predict_tables(model, samples, 3, **options))
+    assert list(predict_tables(load_predictor(path), samples, 3, **options)) == expected
     attributes = getattr(model, "estimator_", model).prototypes_.shape[1]
     model.add_classes(np.ones((1, attributes)), ["new"])
 

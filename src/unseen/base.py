@@ -19,7 +19,7 @@ from unseen._core.labels import LabelArray, candidate_columns, check_labels, lab
 from unseen._core.prototypes import Prototypes, align, as_prototypes, attribute_names, prototype_parts
 from unseen._core.representation import Documented
 from unseen._core.rows import Rows, as_rows
-from unseen._core.scaling import Standardization
+from unseen._core.scaling import SCALINGS, Standardization
 from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
 from unseen._core.training import Training, weigh_samples
 from unseen._core.workspace import Workspace
@@ -381,8 +381,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
 
     def check_parameters(self) -> None:
         """Reject parameters that make no sense; subclasses add their own."""
-        known = self.normalize in ("l2", "sqrt", "standard", None)
-        self._require("normalize", known, "'l2', 'sqrt', 'standard' or None")
+        self._require("normalize", self.normalize in SCALINGS, "'l2', 'sqrt', 'standard' or None")
         alpha = getattr(self, "alpha", 0.0)
         self._require("alpha", is_real_number(alpha) and 0 <= alpha < np.inf, "a finite number of at least 0")
 

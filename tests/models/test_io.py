@@ -20,7 +20,8 @@ from unseen.base import ZeroShotClassifier
 from unseen.datasets import load_dataset
 from unseen.errors import UnseenError
 from unseen.methods import find_method
-from unseen.models.io import FORMAT, VERSION, _checksum, load_model, save_model
+from unseen.models.files import FORMAT, VERSION, checksum
+from unseen.models.io import load_model, save_model
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "data"
 
@@ -183,7 +184,7 @@ def test_an_incomplete_model_is_refused(tmp_path):
     save_file(
         {},
         tmp_path / "m",
-        {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _checksum(text, {})},
+        {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": checksum(text, {})},
     )
     with pytest.raises(UnseenError, match=r"not a complete model.*lambda"):
         load_model(tmp_path / "m")
@@ -212,7 +213,7 @@ def test_what_a_later_version_adds_is_ignored(tmp_path, data):
     text["selection"]["mood_"] = "good"
     text["history"] = ["fitted", "shown around"]
     header |= {"model": json.dumps(text), "license": "none"}
-    header["sha256"] = _checksum(header["model"], tensors)
+    header["sha256"] = checksum(header["model"], tensors)
     save_file(tensors, tmp_path / "m", header)
     np.testing.assert_array_equal(load_model(tmp_path / "m").similarity(data.X), model.similarity(data.X))
 
@@ -225,7 +226,7 @@ def test_what_an_earlier_version_lacks_gets_its_default(tmp_path, data):
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     del text["model"]["params"]["normalize"]
     header["model"] = json.dumps(text)
-    header["sha256"] = _checksum(header["model"], tensors)
+    header["sha256"] = checksum(header["model"], tensors)
     save_file(tensors, tmp_path / "m", header)
     assert load_model(tmp_path / "m").normalize == LinearSV().normalize
 

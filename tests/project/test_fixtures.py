@@ -13,7 +13,7 @@ from conftest import ROOT
 from unseen import load_model
 from unseen.card import Card
 from unseen.errors import UnseenError
-from unseen.models.io import VERSION
+from unseen.models.files import VERSION
 
 RELEASES = sorted(path.parent for path in (ROOT / "tests" / "data").glob("*/expected.json"))
 MODELS = ("linear-vs", "linear-sv", "eszsl", "sae", "lda", "cosine", "sje")

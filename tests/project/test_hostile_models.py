@@ -16,7 +16,8 @@ from unseen import GZSLClassifierCV, LinearSV
 from unseen._core.tables import read_csv
 from unseen.benchmark.store import Run, Store
 from unseen.errors import UnseenError
-from unseen.models.io import _checksum, load_model, save_model
+from unseen.models.files import checksum
+from unseen.models.io import load_model, save_model
 
 DEPTH = 100_000
 
@@ -50,7 +51,7 @@ def sign(header: dict, tensors: bytes) -> None:
         for name, entry in header.items()
         if name != "__metadata__"
     }
-    header["__metadata__"]["sha256"] = _checksum(header["__metadata__"]["model"], arrays)
+    header["__metadata__"]["sha256"] = checksum(header["__metadata__"]["model"], arrays)
 
 
 def test_a_file_that_is_taken_apart_and_put_together_is_read(model_file):

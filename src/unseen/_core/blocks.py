@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 BLOCK = 4096  # rows that exist in a second form (scaled, scored) at any moment
@@ -52,6 +51,8 @@ def class_sums(X: FloatArray, y: IndexArray, n_classes: int, weight: FloatArray 
            [5.],
            [0.]])
     """
+    from scipy.sparse import csr_array
+
     weight = np.ones(len(y)) if weight is None else weight
-    members = scipy.sparse.csr_array((weight, (y, np.arange(len(y)))), shape=(n_classes, len(y)))
+    members = csr_array((weight, (y, np.arange(len(y)))), shape=(n_classes, len(y)))
     return np.asarray(members @ X)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import column_or_1d
 
 from unseen._core.blocks import BoolArray, IndexArray
 from unseen.errors import UnseenError, did_you_mean
@@ -59,6 +58,8 @@ def check_labels(y: ArrayLike) -> LabelArray:
     Traceback (most recent call last):
     unseen.errors.UnseenError: y[1] is None: every sample needs a label. Remove samples without one.
     """
+    from sklearn.utils import column_or_1d
+
     labels = column_or_1d(np.asarray(y), warn=True)
     missing = labels == "" if labels.dtype.kind == "U" else np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind in "fO":

@@ -11,6 +11,7 @@ import numpy as np
 
 from unseen._core.blocks import BoolArray, FloatArray
 
+SCALINGS = ("l2", "sqrt", "standard", None)  # of samples, what ``normalize`` may be
 Matrices = Sequence[FloatArray]
 
 

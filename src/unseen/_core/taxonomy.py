@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import FloatArray, IndexArray
@@ -114,9 +113,11 @@ class Taxonomy:
 
 def best_nodes(level: Level, p: FloatArray) -> tuple[IndexArray, FloatArray]:
     """Return the most probable node of a level for every sample, and its probability, (samples,) each."""
+    from scipy.sparse import csr_array
+
     (grouped,) = np.nonzero(level.of_class >= 0)
     entries = (np.ones(len(grouped)), (grouped, level.of_class[grouped]))
-    members = scipy.sparse.csr_array(entries, shape=(len(level.of_class), len(level.nodes)))
+    members = csr_array(entries, shape=(len(level.of_class), len(level.nodes)))
     sums = np.asarray(p @ members)  # (samples, nodes)
     best = sums.argmax(axis=1)
     return best, np.take_along_axis(sums, best[:, None], axis=1)[:, 0]

@@ -1,87 +1,55 @@
-"""What a calibrated model predicts: classes, probabilities, candidates, groups, and why."""
+"""What a calibrated classifier predicts: classes, probabilities, candidates and groups.
+
+Nothing here needs the method that made the classifier, so ``unseen predict`` imports none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.blocks import BoolArray, FloatArray, top_columns
 from unseen._core.labels import UNKNOWN, LabelArray, candidate_columns
-from unseen._core.scoring import LinearClassifier, all_scores, class_scores, iter_scores
+from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
-from unseen.base import ZeroShotClassifier, last_step
 from unseen.errors import UnseenError, expect
 
-if TYPE_CHECKING:
-    from unseen.methods.explanation import Explanation
-
-
+RATES = np.linspace(0, 1, 101)  # the shares of known samples for which thresholds are kept
 ROUNDING = 1e-9  # of shares times numbers of samples
 
 
-class CalibratedPrediction:
-    """Prediction with a retrained estimator, gamma and a temperature; ``GZSLClassifierCV`` chooses them."""
+class Thresholds(NamedTuple):
+    """How probable a class must be to be predicted, or to be a candidate, at each of ``RATES``."""
 
-    # what predict takes besides X is an option, not metadata that a pipeline might route
-    __metadata_request__predict: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("candidates", "reject", "taxonomy", "confidence"), UNUSED
-    )
+    rejection: FloatArray | None  # (101,), of the best class, by the share of known samples that is rejected
+    sets: Mapping[str, FloatArray]  # (101,) by kind, "seen" and "unseen", by coverage
 
-    estimator_: Any
+
+class Prediction:
+    """Prediction with calibrated scores, a temperature and thresholds."""
+
     seen_: BoolArray
-    gamma_: float
     temperature_: float
-    held_out_: Any  # with the thresholds ``rejection`` and ``sets``
 
-    @property
-    def classes_(self) -> LabelArray:
-        """All class labels, seen and unseen."""
-        return np.asarray(self.estimator_.classes_)
+    if TYPE_CHECKING:  # an attribute or a property, as a subclass likes
 
-    @property
-    def coef_(self) -> FloatArray:
-        """Rows of the linear classifier, (n_classes, n_features)."""
-        return np.asarray(self.estimator_.coef_)
+        @property
+        def classes_(self) -> LabelArray: ...
 
-    @property
-    def intercept_(self) -> FloatArray:
-        """Intercepts, with gamma subtracted for the seen classes, (n_classes,)."""
-        return np.asarray(self.estimator_.intercept_ - self.gamma_ * self.seen_)
+    def _thresholds(self) -> Thresholds:
+        raise NotImplementedError
 
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features, if the estimator knows it."""
-        return int(self.estimator_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the features, if X was a DataFrame."""
-        return np.asarray(self.estimator_.feature_names_in_)
+    def linear_classifier(self) -> LinearClassifier | None:
+        """Return what scores samples, with gamma in the intercepts; None if the model is not linear."""
+        raise NotImplementedError
 
     def similarity(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""
-        check_is_fitted(self, "gamma_")
-        linear = self.linear_classifier()
-        if linear is not None:
-            return all_scores(linear, X)
-        scores = class_scores(self.estimator_, X)
-        bias = np.where(self.seen_, self.gamma_, 0)
-        return np.asarray(np.subtract(scores, bias, dtype=np.result_type(scores, np.float32)))
-
-    def linear_classifier(self) -> LinearClassifier | None:
-        """Return what scores samples, with gamma in the intercepts; None if the estimator is not linear."""
-        linear = getattr(self.estimator_, "linear_classifier", lambda: None)()
-        return (
-            None if linear is None else replace(linear, intercept=linear.intercept - self.gamma_ * self.seen_)
-        )
+        return all_scores(self, X)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""
@@ -115,7 +83,6 @@ class CalibratedPrediction:
         confidence : float
             With a taxonomy: how probable a group must be, from 0 to 1. A group adds up its classes.
         """
-        check_is_fitted(self, "gamma_")
         columns = candidate_columns(self.classes_, candidates)
         names = self.classes_[columns]
         groups = None if taxonomy is None else Taxonomy.from_table(taxonomy, names)
@@ -135,11 +102,12 @@ class CalibratedPrediction:
 
     def rejection_threshold(self, reject: float) -> float:
         """Return the probability of the best class below which ``predict(X, reject=...)`` says unknown."""
-        if self.held_out_.rejection is None:
+        thresholds = self._thresholds().rejection
+        if thresholds is None:
             raise UnseenError("This model has no thresholds for unknown classes. Fit the model again.")
         if np.isin(UNKNOWN, self.classes_.astype(str)):
             raise UnseenError(f"A class is called {UNKNOWN!r}, the label for none of the classes. Rename it.")
-        return float(self.held_out_.rejection.threshold(reject))
+        return rejection_threshold(thresholds, reject)
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Return which classes are candidates of every sample, (n_samples, n_classes), bool; none: unknown.
@@ -151,8 +119,7 @@ class CalibratedPrediction:
 
     def set_thresholds(self, coverage: float) -> FloatArray:
         """Return how probable each class must be for ``predict_set``, (n_classes,)."""
-        check_is_fitted(self, "gamma_")
-        return class_thresholds(self.held_out_.sets, coverage, self.seen_)
+        return class_thresholds(self._thresholds().sets, coverage, self.seen_)
 
     def predict_top(self, X: Any, k: int = 3) -> Any:
         """Return a pandas DataFrame of the k best classes of every sample, with probability and kind."""
@@ -171,33 +138,6 @@ class CalibratedPrediction:
                 "kind": np.where(self.seen_[top.ravel()], "seen", "unseen"),
             }
         )
-
-    def explain(self, X: Any, rival: Any = None, top: int = 5) -> Explanation:
-        """Return which attributes decide, as ``ZeroShotClassifier.explain`` does, and the part of gamma."""
-        from unseen.methods.explanation import explain
-
-        check_is_fitted(self, "gamma_")
-        method = last_step(self.estimator_)
-        if not isinstance(method, ZeroShotClassifier):
-            raise UnseenError(
-                f"{type(method).__name__} cannot be explained: its rows do not follow from descriptions. "
-                "Use a method of unseen."
-            )
-        if isinstance(self.estimator_, Pipeline):
-            X = self.estimator_[:-1].transform(X)
-        return explain(method, X, rival, top, np.where(self.seen_, self.gamma_, 0.0))
-
-    def add_classes(
-        self, prototypes: Any, classes: ArrayLike | None = None, X: Any = None, y: ArrayLike | None = None
-    ) -> Self:
-        """Add classes as ``ZeroShotClassifier.add_classes`` does; ``recalibrate`` chooses gamma again."""
-        check_is_fitted(self, "gamma_")
-        before = len(self.classes_)
-        if isinstance(self.estimator_, Pipeline) and X is not None:
-            X = self.estimator_[:-1].transform(X)
-        last_step(self.estimator_).add_classes(prototypes, classes, X, y)
-        self.seen_ = np.concatenate([self.seen_, np.zeros(len(self.classes_) - before, dtype=bool)])
-        return self
 
 
 def with_unknown(labels: LabelArray, unknown: BoolArray) -> LabelArray:
@@ -222,3 +162,10 @@ def class_thresholds(by_kind: Mapping[str, FloatArray], coverage: float, seen: B
     expect("coverage", coverage, 0 < coverage < 1, share)
     place = int(np.ceil(100 * coverage - ROUNDING))
     return np.asarray(np.where(seen, by_kind["seen"][place], by_kind["unseen"][place]))
+
+
+def rejection_threshold(thresholds: FloatArray, reject: float) -> float:
+    """Return the threshold that rejects this share of samples of known classes, from that of ``RATES``."""
+    share = "a share of samples of known classes, at least 0 and below 1, such as 0.05"
+    expect("reject", reject, 0 <= reject < 1, share)
+    return float(np.interp(reject, RATES, thresholds)) if reject else -np.inf

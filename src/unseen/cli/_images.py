@@ -41,12 +41,15 @@ class Source:
         return [self.model, self.samples, self.backbone]
 
     @contextmanager
-    def find(self) -> Iterator[tuple[Model, str | Path]]:
-        """Yield the model and the source of the features; those of images are first extracted to a file."""
-        from unseen.datasets.features import check_same_encoder, read_encoder_card
-        from unseen.models.io import facts_of, load_model
+    def find(self, whole: bool) -> Iterator[tuple[Any, str | Path]]:
+        """Yield the model and the source of the features; those of images are first extracted to a file.
 
-        model = load_model(self.model)
+        Unless the ``whole`` model is needed, only what predicts is loaded.
+        """
+        from unseen.datasets.features import check_same_encoder, read_encoder_card
+        from unseen.models.predictor import facts_of, load_predictor
+
+        model = self._load_whole() if whole else load_predictor(self.model)
         encoder = facts_of(model).get("encoder")
         if self.backbone is None and not are_images(self.samples):
             check_same_encoder(read_encoder_card(self.samples), encoder, self.samples)
@@ -61,6 +64,11 @@ class Source:
             for name, reason in done.unreadable.items():
                 click.echo(f"could not read {name}: {reason}", err=True)
             yield model, done.out
+
+    def _load_whole(self) -> Model:
+        from unseen.models.io import load_model
+
+        return load_model(self.model)
 
     def _open_backbone(self, encoder: Mapping[str, object] | None) -> Backbone:
         """Return the network of ``--backbone``, else that of the model; it preprocesses as in training."""
@@ -80,22 +88,22 @@ class Source:
         return reopen_backbone(encoder)
 
     @contextmanager
-    def labeled(self, split_dir: Path | None) -> Iterator[tuple[Model, ZeroShotDataset]]:
+    def labeled(self, split_dir: Path | None, *, whole: bool = True) -> Iterator[tuple[Any, ZeroShotDataset]]:
         """Yield the model and labeled samples, under the name that the user gave."""
         from unseen.models.evaluation import evaluation_data
 
-        with self.find() as (model, path):
+        with self.find(whole) as (model, path):
             reading = {"features": self.features, "label": self.label, "ignore": self.ignore}
             data = evaluation_data(path, model, split_dir=split_dir, **reading)
             # features of images are in a temporary file
             yield model, data if path == self.samples else replace(data, name=Path(self.samples).name)
 
     @contextmanager
-    def open(self) -> Iterator[tuple[Model, Samples]]:
+    def open(self, *, whole: bool = True) -> Iterator[tuple[Any, Samples]]:
         """Yield the model and the samples; print notes on them."""
         from unseen.models.prediction import open_samples
 
-        with self.find() as (model, path):
+        with self.find(whole) as (model, path):
             samples = open_samples(
                 path, self.features, model=model, label=self.label, ignore=self.ignore or ()
             )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from unseen._core.files import check_output
 from unseen.cli import options
+
+if TYPE_CHECKING:
+    from unseen.selection.search import GZSLClassifierCV
 
 
 @options.command("unseen add-class birds.model --prototypes kingfisher.csv")
@@ -48,8 +51,10 @@ def command(
 
     from unseen._core.labels import label_positions
     from unseen.models.evaluation import evaluation_data
-    from unseen.models.io import facts_of, is_model, load_model, save_model
+    from unseen.models.files import is_model
+    from unseen.models.io import load_model, save_model
     from unseen.models.prediction import matched_features, selected
+    from unseen.models.predictor import facts_of
     from unseen.models.training import recalibrate_on
 
     target, inputs = out or model, [*prototypes, text_encoder, samples, recalibrate]
@@ -68,7 +73,7 @@ def command(
         else:
             fitted.add_classes(new)
         if recalibrate:
-            calibrated = selected(fitted)
+            calibrated: GZSLClassifierCV = selected(fitted)
             n = recalibrate_on(calibrated, evaluation_data(recalibrate, fitted, **reading))
             click.echo(f"gamma is {calibrated.gamma_:.4g} now, chosen on {n} samples", err=True)
     save_model(fitted, target)

@@ -31,7 +31,7 @@ def command(
     from unseen.models.evaluation import evaluate, format_evaluation
 
     confidence = options.check_confidence(confidence, taxonomy)
-    with source.labeled(split_dir) as (model, data):
+    with source.labeled(split_dir, whole=False) as (model, data):
         found = evaluate(model, data, taxonomy=taxonomy, confidence=confidence)
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else format_evaluation(found))
     for note in found.notes:

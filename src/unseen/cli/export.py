@@ -54,7 +54,8 @@ def command(
           Probabilities are softmax(scores / temperature).
     """  # noqa: D301 (click reads the backspace)
     from unseen.models.export import export
-    from unseen.models.io import facts_of, load_model
+    from unseen.models.io import load_model
+    from unseen.models.predictor import facts_of
 
     kind = kind or _kind_of(out)
     target = out or model.with_suffix(ENDINGS[kind])

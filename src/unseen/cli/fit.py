@@ -88,7 +88,8 @@ def command(
     """
     from unseen.datasets import load_dataset
     from unseen.datasets.splits import FEWEST_CLASSES
-    from unseen.models.io import is_model, save_model
+    from unseen.models.files import is_model
+    from unseen.models.io import save_model
     from unseen.models.training import train, train_uncalibrated
 
     files = [text for text in (classes, *templates) if text and os.path.exists(text)]  # others are words

@@ -56,7 +56,7 @@ def command(
     from unseen.datasets import load_dataset
     from unseen.datasets.inspection import describe, format_description
     from unseen.encoders.folder import list_image_folder
-    from unseen.models.io import is_model
+    from unseen.models.files import is_model
 
     if data.startswith(HUB_PREFIX) or is_model(data):
         _show_model(data, codes, as_json)

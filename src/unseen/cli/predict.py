@@ -72,7 +72,8 @@ def command(
     options.check_page(html, inputs, force)
     confidence = options.check_confidence(confidence, taxonomy)
     kinds: Counter[str] = Counter()
-    with source.open() as (model, samples), _gallery(html, model, source.samples, samples) as watch:
+    opened = source.open(whole=html is not None)  # the gallery explains
+    with opened as (model, samples), _gallery(html, model, source.samples, samples) as watch:
         predicted = predict_tables(
             model, samples, top, reject, coverage=coverage, taxonomy=taxonomy, confidence=confidence
         )

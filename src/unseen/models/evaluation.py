@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,18 @@ from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.labels import LabelArray, distinct_labels, label_positions, shortened
 from unseen._core.rows import choose_rows
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
+from unseen.calibration.prediction import Prediction
 from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.datasets.features import check_same_encoder
 from unseen.datasets.tables import find_features
 from unseen.errors import UnseenError
 from unseen.metrics import AVERAGINGS, accuracy, auroc, false_positive_rate, frequent_mistakes, harmonic_mean
-from unseen.models.io import Model, facts_of
 from unseen.models.levels import LevelResult, evaluate_levels, format_levels
 from unseen.models.prediction import check_width, feature_names, matched_features
-from unseen.selection.search import GZSLClassifierCV
+from unseen.models.predictor import facts_of
+
+if TYPE_CHECKING:
+    from unseen.models.prediction import AnyModel
 
 HARDEST = 10  # classes whose confusions are shown
 REJECT = 0.05  # share of known samples that the threshold for unknown ones gives up
@@ -107,7 +110,7 @@ class Evaluation:
         }
 
 
-def evaluation_data(source: str | PathLike[str], model: Model, **reading: Any) -> ZeroShotDataset:
+def evaluation_data(source: str | PathLike[str], model: AnyModel, **reading: Any) -> ZeroShotDataset:
     """Return labeled data by name or path, with the features of the model, which has the descriptions.
 
     ``reading`` holds options of ``load_dataset``, such as ``label``.
@@ -119,7 +122,7 @@ def evaluation_data(source: str | PathLike[str], model: Model, **reading: Any) -
 
 
 def evaluate(
-    model: Model,
+    model: AnyModel,
     data: ZeroShotDataset,
     *,
     taxonomy: Any = None,
@@ -162,7 +165,7 @@ def evaluate(
     classes = np.asarray(model.classes_).astype(str)
     outside = ~np.isin(names[rows], classes)
     unknown = None
-    if outside.any() and not outside.all() and isinstance(model, GZSLClassifierCV):
+    if outside.any() and not outside.all() and isinstance(model, Prediction):
         unknown = _detect_unknown(model, choose_rows(data.X, rows), names[rows], outside)
         rows = rows[~outside]
     y = label_positions(names[rows], classes, data.name, "the model does not know (unseen add-class adds it)")
@@ -189,7 +192,7 @@ def evaluate(
     )
 
 
-def match_features(model: Model, data: ZeroShotDataset) -> ZeroShotDataset:
+def match_features(model: AnyModel, data: ZeroShotDataset) -> ZeroShotDataset:
     """Return the data with the features that the model takes, in its order, if both have names."""
     wanted, names = feature_names(model), data.feature_names
     if wanted is None or names is None or tuple(wanted) == names:
@@ -200,7 +203,7 @@ def match_features(model: Model, data: ZeroShotDataset) -> ZeroShotDataset:
     return replace(data, X=data.X[:, columns], feature_names=tuple(wanted), notes=(*data.notes, *notes))
 
 
-def _detect_unknown(model: GZSLClassifierCV, X: Any, names: LabelArray, outside: BoolArray) -> Unknown:
+def _detect_unknown(model: Prediction, X: Any, names: LabelArray, outside: BoolArray) -> Unknown:
     """Return how well samples of unknown classes, marked in (samples,) bool, are detected."""
     with matched_features():
         sure = model.predict_proba(X).max(axis=1)

@@ -1,37 +1,37 @@
-"""Model files: arrays in safetensors, everything else as JSON in the header. Loading executes no code."""
+"""Save and load fitted models with everything that was learned; a file cannot name code to run."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from unseen import __version__
-from unseen._core.files import atomic_path
-from unseen._core.hub import HUB_PREFIX
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
-from unseen.errors import UnseenError, one_line
+from unseen.calibration.prediction import RATES
+from unseen.errors import UnseenError
 from unseen.methods import METHODS, find_method
 from unseen.metrics import BINS, Reliability
-from unseen.selection.confidence import RATES, HeldOut, Rejection
+from unseen.models.files import (
+    State,
+    Tensors,
+    fitted_attributes,
+    is_fitted_name,
+    number_arrays,
+    read_file,
+    write_file,
+)
+from unseen.selection.confidence import HeldOut, Rejection
 from unseen.selection.rehearsal import Trial
 from unseen.selection.search import GZSLClassifierCV
 
-FORMAT = "unseen model"
-VERSION = 2  # of the format; files of version 1, from before the first release, are rejected
 Model = ZeroShotClassifier | GZSLClassifierCV
-Tensors = dict[str, NDArray[Any]]
-State = dict[str, Any]  # JSON values
 CHOSEN = ("gamma_", "temperature_", "best_params_", "best_params_zsl_", "best_score_")
 KINDS = ("seen", "unseen")
 TRIAL = ("y", "seen", "right", "flips")
@@ -48,6 +48,7 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from unseen import LinearSV
     >>> model = LinearSV([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])
     >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
@@ -55,19 +56,7 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
     >>> load_model(path).predict([[1.0, 1.0]]) == model.predict([[1.0, 1.0]])
     array([ True])
     """
-    state, tensors = _selection_state(model) if isinstance(model, GZSLClassifierCV) else _state(model)
-    text = json.dumps(state)
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    header = {"format": FORMAT, "version": str(VERSION), "written_by": f"unseen {__version__}"}
-    header |= {"model": text, "sha256": _checksum(text, tensors)}
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
-    with atomic_path(path) as temporary:
-        try:
-            save_file(tensors, temporary, header)
-        except SafetensorError as error:  # a full disk, for instance
-            raise OSError(str(error)) from error
+    write_file(*(_selection_state(model) if isinstance(model, GZSLClassifierCV) else _state(model)), path)
 
 
 def load_model(path: str | PathLike[str], *, method: type[ZeroShotClassifier] | None = None) -> Model:
@@ -79,82 +68,9 @@ def load_model(path: str | PathLike[str], *, method: type[ZeroShotClassifier] | 
     method : class, optional
         Needed for a method that is not part of this package: a file cannot name code to run.
     """
-    if str(path).startswith(HUB_PREFIX):
-        from unseen.models.hub import fetch_model
-
-        path = fetch_model(str(path))
-    text, tensors = _read(Path(path))
-    try:
-        state = json.loads(text)
+    with read_file(path) as (state, tensors):
         estimator = _restore(state["model"], tensors, method)
         return _restore_selection(estimator, state, tensors) if "selection" in state else estimator
-    except (UnseenError, MemoryError):
-        raise
-    except Exception as error:  # in whatever way its parts do not fit together
-        raise UnseenError(
-            f"{str(path)!r} is not a complete model ({type(error).__name__}: {one_line(error)})."
-        ) from error
-
-
-def facts_of(model: Model) -> dict[str, Any]:
-    """Return what a model was made of, such as ``data`` and ``encoder``, as far as it is known."""
-    return model.held_out_.facts if isinstance(model, GZSLClassifierCV) else {}
-
-
-def is_model(path: str | PathLike[str]) -> bool:
-    """Return whether a file is a model of this package, of any version; only its header is read."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            return (file.metadata() or {}).get("format") == FORMAT
-    except (SafetensorError, OSError):
-        return False
-
-
-# ---- the file ----------------------------------------------------------------------------------------
-
-
-def _read(path: Path) -> tuple[str, Tensors]:
-    """Return the JSON and the arrays of a model file after checking that it is one and not damaged."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise UnseenError(
-            f"There is no model file {str(path)!r}. Write one with: unseen fit DATA --model {path}"
-        )
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            _check_header(header, path)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise UnseenError(f"{str(path)!r} is not a model file of unseen ({error}).") from error
-    text = header.get("model", "")
-    if header.get("sha256") != _checksum(text, tensors):
-        raise UnseenError(f"{str(path)!r} is damaged: its checksum does not match. Write the model again.")
-    return text, tensors
-
-
-def _check_header(header: Mapping[str, str], path: Path) -> None:
-    if header.get("format") != FORMAT or not header.get("version", "").isdigit():
-        raise UnseenError(f"{str(path)!r} is a safetensors file, but not a model of unseen.")
-    if int(header["version"]) < VERSION:
-        raise UnseenError(f"{str(path)!r} is from before the first release. Fit the model again.")
-    if int(header["version"]) > VERSION:
-        raise UnseenError(
-            f"{str(path)!r} was written by {header.get('written_by')} in format {header['version']}; this is "
-            f"unseen {__version__}, which reads formats up to {VERSION}. Install a newer version of unseen."
-        )
-
-
-def _checksum(text: str, tensors: Tensors) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(tensors):
-        array = tensors[name]
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
 
 
 # ---- a fitted method -----------------------------------------------------------------------------------
@@ -173,7 +89,7 @@ def _state(estimator: ZeroShotClassifier) -> tuple[State, Tensors]:
     params = estimator.get_params(deep=False)
     params.pop("prototypes", None)
     # The moments are several times as large as the model, and only partial_fit needs them.
-    fitted = {n: v for n, v in vars(estimator).items() if _is_fitted_name(n) and n != "moments_"}
+    fitted = {n: v for n, v in vars(estimator).items() if is_fitted_name(n) and n != "moments_"}
     arrays = {n: v for n, v in fitted.items() if isinstance(v, np.ndarray) and v.dtype.kind in "fiub"}
     state = {
         "method": names.get(place, place),
@@ -191,43 +107,14 @@ def _restore(state: State, tensors: Tensors, method: type[ZeroShotClassifier] | 
             "load with: unseen.load_model(path, method=ThatClass)"
         )
     estimator = (method or find_method(name))(**state["params"])
-    fitted = {n: np.array(v) if isinstance(v, list) else v for n, v in state["fitted"].items()}
-    fitted |= {n.removeprefix("model/"): v for n, v in tensors.items() if n.startswith("model/")}
-    for name, value in fitted.items():
-        if not _is_fitted_name(name):
-            raise ValueError(f"{name} is not a fitted attribute")
+    for name, value in fitted_attributes(state, tensors).items():
         setattr(estimator, name, value)
-    _check_estimator(estimator)
+    estimator.check_parameters()
+    rows = estimator.rows(estimator.prototypes_)  # as for a new class
+    if [row.shape for row in rows] != [estimator.coef_.shape, estimator.intercept_.shape]:
+        raise ValueError("the mapping does not fit the classes")
     estimator.prototypes = estimator.described()
     return estimator
-
-
-def _is_fitted_name(name: str) -> bool:
-    return name.endswith("_") and not name.startswith("_")
-
-
-def _check_estimator(estimator: ZeroShotClassifier) -> None:
-    """Reject a model whose parts do not fit together, before it fails in the middle of something."""
-    estimator.check_parameters()
-    n_classes, n_features = len(estimator.classes_), estimator.n_features_in_
-    shapes = {
-        "classes_": (n_classes,),
-        "seen_": (n_classes,),
-        "prototypes_": (n_classes, estimator.prototypes_.shape[-1]),
-        "coef_": (n_classes, n_features),
-        "intercept_": (n_classes,),
-    }
-    if hasattr(estimator, "attribute_names_"):
-        shapes["attribute_names_"] = (estimator.prototypes_.shape[-1],)
-    for name, shape in shapes.items():
-        array = getattr(estimator, name)
-        if array.shape != shape or 0 in shape:
-            raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(f"{name} holds values that are not finite")
-    rows = estimator.rows(estimator.prototypes_)  # as for a new class
-    if estimator.seen_.dtype != bool or [row.shape for row in rows] != [shapes["coef_"], (n_classes,)]:
-        raise ValueError("the mapping does not fit the classes")
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -290,7 +177,7 @@ def _restore_held_out(state: State, tensors: Tensors) -> HeldOut:
     crossed = _restore_trial(tensors, "cross_fitted") if "cross_fitted/y" in tensors else None
     rejection, bins = state.get("rejection"), ("samples", "confidence", "accuracy")
     if rejection is not None:
-        thresholds = _restore_arrays(rejection, len(RATES), "shares", "thresholds")
+        thresholds = number_arrays(rejection, len(RATES), "shares", "thresholds")
         rejection = Rejection(float(rejection["auroc"]), *thresholds)
     return HeldOut(
         state["rule"],
@@ -299,8 +186,8 @@ def _restore_held_out(state: State, tensors: Tensors) -> HeldOut:
         state["retention"],
         state["ratio"],
         rejection,
-        {kind: Reliability(*_restore_arrays(state["reliability"][kind], BINS, *bins)) for kind in KINDS},
-        dict(zip(KINDS, _restore_arrays(state["sets"], len(RATES), *KINDS))),
+        {kind: Reliability(*number_arrays(state["reliability"][kind], BINS, *bins)) for kind in KINDS},
+        dict(zip(KINDS, number_arrays(state["sets"], len(RATES), *KINDS))),
         dict(state["facts"]),
     )
 
@@ -311,11 +198,3 @@ def _restore_trial(tensors: Tensors, key: str) -> Trial:
     if not (fits and y.max(initial=-1) < len(seen) and y.min(initial=0) >= 0):
         raise ValueError("the held-out samples are not complete")
     return Trial(y, seen, right, flips)
-
-
-def _restore_arrays(state: State, length: int, *names: str) -> list[Any]:
-    """Return some arrays of numbers, all of one length."""
-    found = [np.array(state[name]) for name in names]
-    if any(array.shape != (length,) or array.dtype.kind not in "if" for array in found):
-        raise ValueError("the held-out figures are not complete")
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from unseen._core.labels import UNKNOWN
 from unseen._core.scoring import iter_scores
 from unseen._core.taxonomy import Level, Taxonomy, best_nodes
 from unseen.metrics import accuracy, harmonic_mean, reliability
-from unseen.models.io import Model
+
+if TYPE_CHECKING:
+    from unseen.models.prediction import AnyModel
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class LevelResult:
 
 
 def evaluate_levels(
-    model: Model, X: Any, y: IndexArray, taxonomy: Taxonomy, confidence: float
+    model: AnyModel, X: Any, y: IndexArray, taxonomy: Taxonomy, confidence: float
 ) -> tuple[LevelResult, ...]:
     """Return the results of every level, fine to coarse, and of the samples without a group.
 

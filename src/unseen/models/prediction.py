@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,20 @@ from unseen._core.npz import Member, map_npy, read_npz
 from unseen._core.scoring import iter_scores
 from unseen._core.tables import is_table
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
-from unseen.calibration.prediction import probabilities
+from unseen.calibration.prediction import Prediction, probabilities
 from unseen.datasets import load_dataset
 from unseen.datasets.dataset import as_features
 from unseen.datasets.tables import read_samples
 from unseen.errors import UnseenError
-from unseen.models.io import Model
-from unseen.selection.search import GZSLClassifierCV
 
+if TYPE_CHECKING:
+    from unseen.base import ZeroShotClassifier
+    from unseen.models.io import Model
+    from unseen.models.predictor import Predictor
+
+    AnyModel = Model | Predictor
+
+Calibrated = TypeVar("Calibrated", bound=Prediction)
 Table = dict[str, Sequence[str | int | float]]  # column name -> values
 
 
@@ -46,7 +52,7 @@ class Samples:
     labels: NDArray[Any] | None = None
     notes: tuple[str, ...] = ()
 
-    def features_for(self, model: Model) -> Iterator[tuple[int, FloatArray]]:
+    def features_for(self, model: AnyModel) -> Iterator[tuple[int, FloatArray]]:
         """Yield (number of the first sample, features) of each block, checked for what the model takes."""
         check_width(model, self.shape[1], self.name)
         if not self.shape[0]:
@@ -69,7 +75,7 @@ def open_samples(
     source: str | PathLike[str],
     features: str = "res101",
     *,
-    model: Model | None = None,
+    model: AnyModel | None = None,
     label: str | None = None,
     ignore: Collection[str] = (),
 ) -> Samples:
@@ -103,7 +109,7 @@ def open_samples(
     return _of_array(data.name, data.X, data.sample_names, labels)
 
 
-def feature_names(model: Model | None) -> list[str] | None:
+def feature_names(model: AnyModel | None) -> list[str] | None:
     """Return the names of the features that a model was fitted with; None if they have none."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else list(map(str, names))
@@ -151,7 +157,7 @@ def _labels(content: Mapping[str, NDArray[Any]], n: int) -> NDArray[Any] | None:
 
 
 def predict_tables(
-    model: Model,
+    model: AnyModel,
     samples: Samples,
     top: int = 3,
     reject: float | None = None,
@@ -198,7 +204,7 @@ def predict_tables(
                 yield {"file": samples.names[numbers.start : numbers.stop].tolist(), **table}
 
 
-def _score_blocks(model: Model, X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+def _score_blocks(model: AnyModel, X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """Yield (rows, their scores) for features whose columns have been matched."""
     blocks = iter_scores(model, X)
     with matched_features():
@@ -207,9 +213,9 @@ def _score_blocks(model: Model, X: FloatArray) -> Iterator[tuple[slice, FloatArr
         yield rows, scores
 
 
-def selected(model: Model) -> GZSLClassifierCV:
+def selected(model: ZeroShotClassifier | Calibrated) -> Calibrated:
     """Return the model if held-out samples have calibrated it."""
-    if not isinstance(model, GZSLClassifierCV):
+    if not isinstance(model, Prediction):
         raise UnseenError(
             f"{type(model).__name__} has no calibration and no thresholds, because nothing was held out. "
             "Fit the model with unseen fit or GZSLClassifierCV."
@@ -217,7 +223,7 @@ def selected(model: Model) -> GZSLClassifierCV:
     return model
 
 
-def check_width(model: Model, width: int, name: str) -> None:
+def check_width(model: AnyModel, width: int, name: str) -> None:
     """Reject features that the model was not fitted for."""
     expected = model.coef_.shape[1]
     if width != expected:
@@ -227,7 +233,7 @@ def check_width(model: Model, width: int, name: str) -> None:
         )
 
 
-def _best(model: Model, scores: FloatArray, p: FloatArray, top: int) -> Table:
+def _best(model: AnyModel, scores: FloatArray, p: FloatArray, top: int) -> Table:
     """Return class, score, probability and kind of the ``top`` best classes; of equals the first column."""
     order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")

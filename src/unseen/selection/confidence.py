@@ -38,13 +38,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from unseen._core.blocks import BoolArray, FloatArray
-from unseen.calibration.prediction import ROUNDING, probabilities
-from unseen.errors import expect
+from unseen.calibration.prediction import RATES, ROUNDING, probabilities
 from unseen.metrics import Reliability, auroc, reliability
 from unseen.selection.gamma import gamma_at_retention
 from unseen.selection.rehearsal import Kept, Trial
 
-RATES = np.linspace(0, 1, 101)  # the shares of known samples for which thresholds are kept
 WIDEST = 12.0  # natural logarithms between the spread of the scores and the temperature, at most
 
 
@@ -134,12 +132,6 @@ class Rejection:
     shares: FloatArray  # (101,), held-out samples of seen classes that are rejected at each rate, 0 to 1
     thresholds: FloatArray  # (101,)
 
-    def threshold(self, reject: float) -> float:
-        """Return the threshold that rejects this share of samples of known classes."""
-        share = "a share of samples of known classes, at least 0 and below 1, such as 0.05"
-        expect("reject", reject, 0 <= reject < 1, share)
-        return float(np.interp(reject, RATES, self.thresholds)) if reject else -np.inf
-
     def carried_to(self, cross_fitted: Sequence[Kept], temperature: float) -> Rejection:
         """Return the thresholds for the present candidates, with the shares that rehearsals have shown."""
         of_seen = [below_best(kept.of_kind(True).scores) for kept in cross_fitted]
@@ -147,7 +139,7 @@ class Rejection:
         return Rejection(self.auroc, self.shares, np.quantile(sure, self.shares))
 
     def __repr__(self) -> str:
-        return f"Rejection(auroc={self.auroc:.3f}, threshold(0.05)={self.threshold(0.05):.3g})"
+        return f"Rejection(auroc={self.auroc:.3f}, threshold(0.05)={self.thresholds[5]:.3g})"
 
 
 def choose_rejection(

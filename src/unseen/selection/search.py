@@ -25,7 +25,7 @@ from unseen._core.representation import Documented, shorten_help
 from unseen._core.samples import TrainingSet, as_samples
 from unseen.base import ZeroShotClassifier, last_step
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
-from unseen.calibration.prediction import CalibratedPrediction
+from unseen.calibration.estimator import CalibratedEstimator
 from unseen.datasets.splits import GZSLFolds
 from unseen.errors import UnseenError, expect
 from unseen.selection.confidence import HeldOut
@@ -68,7 +68,7 @@ class GZSLClassifierCV(
     Documented,
     FitCallbacks,
     MetaEstimatorMixin,  # type: ignore[misc]
-    CalibratedPrediction,
+    CalibratedEstimator,
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
