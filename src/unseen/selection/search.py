@@ -138,8 +138,6 @@ class GZSLClassifierCV(
     [3, 4, 6, 3, 4]
     """
 
-    held_out_: HeldOut
-
     def __init__(
         self,
         estimator: Any,
