@@ -129,8 +129,7 @@ class GZSLClassifierCV(
 
     Examples
     --------
-    >>> from unseen import GZSLClassifierCV, LinearSV
-    >>> from unseen.datasets import load_dataset
+    >>> from unseen import GZSLClassifierCV, LinearSV, load_dataset
     >>> data = load_dataset("digits")
     >>> seen = data.seen[data.y]  # samples of the other classes are never used
     >>> model = GZSLClassifierCV(LinearSV(data.prototypes)).fit(data.X[seen], data.y[seen])
@@ -180,8 +179,7 @@ class GZSLClassifierCV(
         ----------
         X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         groups : array-like of shape (n_samples,), optional
-            What belongs together, such as images of one video: held-out samples of seen classes are whole
-            groups. Without them, accuracy estimates are optimistic.
+            Held out as a whole, such as images of one video: samples alike make estimates optimistic.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the training samples, if the estimator takes them. Accuracies are not weighted.
         """
