@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     AnyModel = Model | Predictor
 
-Calibrated = TypeVar("Calibrated", bound=Prediction)
+PredictionT = TypeVar("PredictionT", bound=Prediction)
 Table = dict[str, Sequence[str | int | float]]  # column name -> values
 
 
@@ -213,7 +213,7 @@ def _score_blocks(model: AnyModel, X: FloatArray) -> Iterator[tuple[slice, Float
         yield rows, scores
 
 
-def selected(model: ZeroShotClassifier | Calibrated) -> Calibrated:
+def selected(model: ZeroShotClassifier | PredictionT) -> PredictionT:
     """Return the model if held-out samples have calibrated it."""
     if not isinstance(model, Prediction):
         raise UnseenError(
