@@ -88,5 +88,6 @@ def test_compact_keeps_the_matrix_in_single_precision(name):
     A, gram, _ = make(name)
     restored = Gram.of_compact(gram.compact, A.shape[1])
     assert gram.compact.nbytes == (4 * A.size if gram.of_rows else 4 * 12 * 13 / 2)
-    assert_allclose(restored.matrix, gram.matrix, rtol=1e-6)
+    whole = np.asarray if gram.of_rows else np.tril
+    assert_allclose(whole(restored.matrix), whole(gram.matrix), rtol=1e-6)
     assert_array_equal(restored.of_rows, gram.of_rows)

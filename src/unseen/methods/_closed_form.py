@@ -131,7 +131,7 @@ class ClosedForm(ZeroShotClassifier):
     def _add(self, new: Moments) -> Self:
         """Add moments of all classes, and discard the solution, which is now out of date."""
         if hasattr(self, "moments_"):
-            if self._needs_gram and self.moments_.gram is None:
+            if self._needs_gram and self.moments_.triangle is None:
                 raise UnseenError(_NO_SUMS)
             new = self.moments_.for_classes(np.where(self.seen_, np.cumsum(self.seen_) - 1, -1)) + new
         self.seen_ = new.count > 0
@@ -211,7 +211,7 @@ class ClosedForm(ZeroShotClassifier):
             moments = training.sums[self.normalize]
         for model in models:
             model.moments_ = moments
-        if self.normalize == "standard" and moments.gram is not None:
+        if self.normalize == "standard" and moments.triangle is not None:
             moments, standard = moments.standardized()
             for model in models:
                 model.standard_mean_, model.standard_scale_ = standard.mean, standard.scale
@@ -245,8 +245,8 @@ def is_thin(training: Training) -> bool:
 
 def feature_gram(training: Training, moments: Moments) -> Gram:
     """Return X'X, or the rows if there are fewer."""
-    if moments.gram is not None:
-        return Gram(moments.gram)
+    if moments.triangle is not None:
+        return Gram(moments.triangle)
     return Gram(weigh_rows(training.rows(slice(None)), training.weight), of_rows=True)
 
 
@@ -268,7 +268,7 @@ def moments_by_difference(training: Training) -> Moments | None:
     if remainder is None or training.weight is not None or not has_unit_rows(training.normalize):
         return None
     whole = remainder.moments.get(training.normalize)
-    if whole is None or whole.gram is None:
+    if whole is None or whole.triangle is None:
         return None
     left_out = replace(training, X=remainder.left_out, y=remainder.y)
     found: Moments = whole.without(Moments.from_blocks(left_out.blocks(), len(whole.count)))

@@ -27,6 +27,8 @@ Inverse = Callable[[FloatArray], FloatArray]  # from B (n, features) to B times 
 class Gram:
     """A'A of shape (features, features), or the rows of A if these are fewer.
 
+    Only the lower triangle of A'A is read.
+
     Examples
     --------
     >>> A, B = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[4.0, 5.0]])
@@ -63,9 +65,9 @@ class Gram:
         if factor is None:
             return spectral_inverse(self.spectrum, scale, shift)
         if not self.of_rows:
-            return lambda B: np.asarray(dpotrs(factor, B.T, lower=True)[0].T)
+            return lambda B: np.asarray(dpotrs(factor, B.T)[0].T)
         # Woodbury: (scale A'A + shift I)^-1 = (I - A' (A A' + shift / scale I)^-1 A) / shift
-        return lambda B: np.asarray((B - dpotrs(factor, (B @ A.T).T, lower=True)[0].T @ A) / shift)
+        return lambda B: np.asarray((B - dpotrs(factor, (B @ A.T).T)[0].T @ A) / shift)
 
     def solve(self, B: FloatArray, shifts: Sequence[float]) -> Iterator[FloatArray]:
         """Yield ``B (A'A + shift I)^-1`` for each shift, where the rows of B are combined from those of A."""
@@ -99,14 +101,13 @@ class Gram:
     def of_compact(cls, compact: FloatArray, n_features: int) -> Self:
         """Return the matrix that ``compact`` was made of.
 
-        >>> Gram.of_compact(Gram(np.array([[2.0, 1.0], [1.0, 3.0]])).compact, 2).matrix
-        array([[2., 1.],
+        >>> np.tril(Gram.of_compact(Gram(np.array([[2.0, 1.0], [1.0, 3.0]])).compact, 2).matrix)
+        array([[2., 0.],
                [1., 3.]])
         """
-        if compact.ndim == 2:
-            return cls(compact.astype(np.float64), of_rows=True)
-        upper = np.triu(dtpttr(n_features, compact.astype(np.float64))[0])
-        return cls(upper + np.triu(upper, 1).T)
+        compact = compact.astype(np.float64)
+        of_rows = compact.ndim == 2
+        return cls(compact if of_rows else dtpttr(n_features, compact)[0].T, of_rows)
 
 
 def spectral_inverse(spectrum: Spectrum, scale: float, shift: float) -> Inverse:
@@ -124,10 +125,10 @@ def spectral_inverse(spectrum: Spectrum, scale: float, shift: float) -> Inverse:
 
 
 def cholesky(A: FloatArray, shift: float) -> FloatArray | None:
-    """Return L with ``L L' = A + shift I``; None if A is nothing but rounding, and not positive.
+    """Return U with ``U'U = A + shift I``; None if A is nothing but rounding, and not positive.
 
-    A is overwritten. What is above the diagonal of L is undefined.
+    The lower triangle of A is read, and overwritten. What is below the diagonal of U is undefined.
     """
     np.einsum("ii->i", A)[...] += shift
-    factor, failed = dpotrf(A.T, lower=True, overwrite_a=True, clean=False)
+    factor, failed = dpotrf(A.T, overwrite_a=True, clean=False)  # the upper triangle of A'
     return None if failed else np.asarray(factor)

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from unseen._core.blocks import FloatArray, class_sums, row_blocks
+from unseen._core.blocks import FloatArray, class_sums
 from unseen._core.scaling import Standardization, weigh_rows
 from unseen.errors import UnseenError
 
-_TILE = 256  # rows and columns of a matrix that are mirrored together
 _BRANCHES = 8  # moments that are added in one step of a tree of them
 
 
@@ -32,7 +31,10 @@ class Moments:
     ----------
     count : ndarray of shape (n_classes,)
     total : ndarray of shape (n_classes, n_features)
-    gram : ndarray of shape (n_features, n_features), or None if a method needs only class sums
+    triangle : ndarray of shape (n_features, n_features), or None if a method needs only class sums
+        The lower triangle of X'X; what is above the diagonal has no meaning.
+    gram : ndarray of shape (n_features, n_features), or None
+        X'X, made from its triangle.
 
     Examples
     --------
@@ -46,7 +48,7 @@ class Moments:
 
     count: FloatArray  # (classes,)
     total: FloatArray  # (classes, features)
-    gram: FloatArray | None  # (features, features)
+    triangle: FloatArray | None  # (features, features)
 
     @classmethod
     def of(
@@ -86,11 +88,11 @@ class Moments:
             total = sums if total is None else np.add(total, sums, out=total)
             if gram:
                 R = weigh_rows(X, weight)
-                # upper triangle += that of R'R, in place: no second matrix of that size
+                # one triangle += that of R'R, in place: no second matrix of that size
                 triangle = dsyrk(1.0, R.T, beta=1.0, c=triangle, overwrite_c=True)
         if total is None:
             raise UnseenError("There is no block of samples. Pass at least one.")
-        return cls(count, total, None if triangle is None else mirror(triangle))
+        return cls(count, total, None if triangle is None else triangle.T)  # BLAS has columns
 
     @classmethod
     def from_dask(cls, X: Any, y: Any, n_classes: int, *, gram: bool = True) -> Self:
@@ -122,22 +124,23 @@ class Moments:
         known = index >= 0
         count, total = np.where(known, self.count[index], 0), self.total[index]
         total[~known] = 0
-        return type(self)(count, total, self.gram)
+        return type(self)(count, total, self.triangle)
 
     def standardized(self) -> tuple[Self, Standardization]:
         """Return the moments of ``(x - mean) / scale``, and mean and scale; needs the Gram matrix."""
-        assert self.gram is not None
+        assert self.triangle is not None
         mean = self.total.sum(axis=0) / self.n
-        variance = np.diagonal(self.gram) / self.n - mean**2
+        variance = np.diagonal(self.triangle) / self.n - mean**2
         constant = variance <= 1e-14 * mean**2  # nothing but rounding
         scale = np.sqrt(np.where(constant, 1.0, variance))
         total = (self.total - np.outer(self.count, mean)) / scale
-        gram = (self.gram - self.n * np.outer(mean, mean)) / np.outer(scale, scale)
-        return type(self)(self.count, total, gram), Standardization(mean, scale)
+        triangle = (self.triangle - self.n * np.outer(mean, mean)) / np.outer(scale, scale)
+        return type(self)(self.count, total, triangle), Standardization(mean, scale)
 
     def __add__(self, other: Self) -> Self:
-        gram = None if self.gram is None or other.gram is None else self.gram + other.gram
-        return type(self)(self.count + other.count, self.total + other.total, gram)
+        parts = self.triangle, other.triangle
+        triangle = None if parts[0] is None or parts[1] is None else parts[0] + parts[1]
+        return type(self)(self.count + other.count, self.total + other.total, triangle)
 
     def without(self, part: Self) -> Self:
         """Return the moments of all samples but those of ``part``, in the memory of its Gram matrix.
@@ -146,29 +149,19 @@ class Moments:
         >>> Moments.of(X, y, 2).without(Moments.of(X[:1], y[:1], 2)).count
         array([0., 2.])
         """
-        assert self.gram is not None and part.gram is not None
-        gram = np.subtract(self.gram, part.gram, out=part.gram)
-        return type(self)(self.count - part.count, self.total - part.total, gram)
+        assert self.triangle is not None and part.triangle is not None
+        triangle = np.subtract(self.triangle, part.triangle, out=part.triangle)
+        return type(self)(self.count - part.count, self.total - part.total, triangle)
+
+    @property
+    def gram(self) -> FloatArray | None:
+        """The whole Gram matrix X'X."""
+        return None if self.triangle is None else np.tril(self.triangle) + np.tril(self.triangle, -1).T
 
     @property
     def n(self) -> float:
         """The number of samples."""
         return float(self.count.sum())
-
-
-def mirror(upper: FloatArray) -> FloatArray:
-    """Return the symmetric matrix with this upper triangle, in place; in tiles that fit the cache.
-
-    >>> mirror(np.array([[1.0, 2.0], [0.0, 3.0]]))
-    array([[1., 2.],
-           [2., 3.]])
-    """
-    for rows in row_blocks(len(upper), _TILE):
-        tile = upper[rows, rows]
-        tile[...] = np.triu(tile) + np.triu(tile, 1).T
-        for columns in row_blocks(rows.start, _TILE):
-            upper[rows, columns] = upper[columns, rows].T
-    return upper
 
 
 def is_dask(array: Any) -> bool:
@@ -178,7 +171,7 @@ def is_dask(array: Any) -> bool:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Positive eigenvalues and their eigenvectors of a Gram matrix A'A.
+    """Positive eigenvalues and their eigenvectors of a Gram matrix A'A, of which the lower triangle is read.
 
     Directions in which A is zero up to rounding are left out. Everything that a closed form divides by
     ``values + alpha`` is zero there too, so nothing is lost, and alpha may be as small as one likes.

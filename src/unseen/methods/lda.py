@@ -20,7 +20,7 @@ from unseen.methods import _kernels
 from unseen.methods._closed_form import ClosedForm
 from unseen.methods._factor import Gram, Inverse
 from unseen.methods._kernels import KernelRidge, choose_landmarks, kernel_matrix, median_distance
-from unseen.methods._moments import Moments, mirror
+from unseen.methods._moments import Moments
 
 Grid = Mapping[str, Sequence[Any]]
 _SAMPLES = ("sample_classes_", "sample_counts_", "sample_means_")
@@ -391,11 +391,10 @@ def centered_texts(S: FloatArray, seen: FloatArray) -> FloatArray:
 
 def within_gram(training: Training, moments: Moments) -> Gram:
     """Return Sigma_w, the covariance of the samples around their class means."""
-    if moments.gram is not None:
-        # Sigma_w = (X'X - sum_c n_c m_c m_c') / N, of which BLAS computes one triangle
+    if moments.triangle is not None:
+        # Sigma_w = (X'X - sum_c n_c m_c m_c') / N
         scaled = moments.total / np.sqrt(moments.count)[:, None]  # (seen classes, features)
-        upper = dsyrk(-1 / moments.n, scaled.T, beta=1 / moments.n, c=moments.gram.T)
-        return Gram(mirror(upper).T)  # the same, in the order of rows
+        return Gram(dsyrk(-1 / moments.n, scaled.T, beta=1 / moments.n, c=moments.triangle.T).T)
     # Sigma_w = R'R / N with the rows R of the samples around their class means
     means = moments.total / moments.count[:, None]
     rows = weigh_rows(training.rows(slice(None)) - means[training.y], training.weight)
