@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import onnxruntime
@@ -151,15 +152,26 @@ def test_thresholds_keep_their_share_of_both_kinds():
         assert lost[0] < lost[1]
 
 
-def test_half_of_the_held_out_classes_is_unknown_in_turn():
+def test_half_of_the_held_out_classes_is_unknown():
     rng = np.random.default_rng(0)
-    kept = Kept(rng.normal(size=(300, 6)), rng.integers(6, size=300), np.arange(6) < 4)
+    kept = [Kept(rng.normal(size=(300, 6)), rng.integers(6, size=300), np.arange(6) < 4) for _ in range(2)]
+    temperatures = [1.0, 2.0]
     expected = []
-    for unknown in (4, 5):
-        sure = softmax(np.delete(kept.scores, unknown, axis=1), axis=1).max(axis=1)
-        known = [sure[kept.y < 4], sure[kept.y == 9 - unknown]]
-        expected.append(np.mean([auroc(k, sure[kept.y == unknown]) for k in known]))
-    assert sorted(detect_left_out(kept, 1.0)) == pytest.approx(sorted(expected))
+    for left_out in product((4, 5), repeat=2):  # of the two held-out classes, one in each rehearsal
+        known, others, unknown = [], [], []
+        for part, temperature, c in zip(kept, temperatures, left_out):
+            sure = softmax(np.delete(part.scores, c, axis=1) / temperature, axis=1).max(axis=1)
+            known += [*sure[part.y < 4]]
+            others += [*sure[part.y == 9 - c]]
+            unknown += [*sure[part.y == c]]
+        expected.append(np.mean([auroc(known, unknown), auroc(others, unknown)]))
+    found = detect_left_out(kept, temperatures)
+    assert np.abs(np.array(expected) - found).min() < 1e-12
+
+
+def test_without_held_out_samples_detection_is_a_guess():
+    kept = Kept(np.zeros((2, 4)), np.array([0, 1]), np.arange(4) < 2)
+    assert detect_left_out([kept], [1.0]) == 0.5
 
 
 # ---- in a fitted model

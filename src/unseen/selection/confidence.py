@@ -30,7 +30,7 @@ share of W. If the further one is exchangeable with the n others, it is covered 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -159,26 +159,27 @@ def choose_rejection(
     temperature : float
         Of the final model.
     """
-    found = [area for kept, T in zip(rehearsed, temperatures) for area in detect_left_out(kept, T)]
     sure = [confidence(below_best(kept.scores), T) for kept, T in zip(rehearsed, temperatures)]
     shares = np.mean([seen_shares(s, kept.of_seen) for s, kept in zip(sure, rehearsed)], axis=0)
-    chosen = Rejection(float(np.mean(found)) if found else 0.5, shares, RATES)
+    chosen = Rejection(detect_left_out(rehearsed, temperatures), shares, RATES)
     return chosen.carried_to(cross_fitted or rehearsed, temperature)
 
 
-def detect_left_out(kept: Kept, temperature: float) -> Iterator[float]:
-    """Leave half of the held-out classes out of the candidates, then the others; yield the AUROCs.
+def detect_left_out(rehearsed: Sequence[Kept], temperatures: Sequence[float]) -> float:
+    """Leave half of the held-out classes out of the candidates; return the AUROC of detecting their samples.
 
-    A half without samples is skipped.
+    Samples of seen and of unseen classes count the same. Without samples it is that of a guess.
     """
-    held_out = np.random.default_rng(0).permutation(np.flatnonzero(~kept.seen))
-    for start in (0, 1):
-        unknown = np.isin(np.arange(len(kept.seen)), held_out[start::2])
-        outside = unknown[kept.y]
-        if outside.any():
-            sure = confidence(below_best(kept.scores[:, ~unknown]), temperature)
-            kinds = [sure[kind & ~outside] for kind in (kept.of_seen, ~kept.of_seen)]
-            yield float(np.mean([auroc(known, sure[outside]) for known in kinds if len(known)]))
+    parts = []
+    for kept, temperature in zip(rehearsed, temperatures):
+        held_out = np.random.default_rng(0).permutation(np.flatnonzero(~kept.seen))
+        left_out = np.isin(np.arange(len(kept.seen)), held_out[::2])
+        sure = confidence(below_best(kept.scores[:, ~left_out]), temperature)
+        parts.append((sure, left_out[kept.y], kept.of_seen))
+    sure, outside, of_seen = (np.concatenate(columns) for columns in zip(*parts))
+    kinds = [sure[kind & ~outside] for kind in (of_seen, ~of_seen)]
+    found = [auroc(known, sure[outside]) for known in kinds if len(known) and outside.any()]
+    return float(np.mean(found)) if found else 0.5
 
 
 def seen_shares(sure: FloatArray, of_seen: BoolArray) -> FloatArray:
