@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from unseen.datasets import load_dataset
 from unseen.models.explanation import explain_samples
 from unseen.models.io import save_model
 from unseen.models.prediction import open_samples
-from unseen.report.explanation_page import describe_bars, draw_samples, write_explanations
+from unseen.report.explanation_page import describe_bars, write_explanations
 
 EVIL = '<script>window.harm = 1</script><img src=x onerror="window.harm = 1">'
 
@@ -54,22 +55,25 @@ def test_bars_are_as_long_as_contributions(folder):
 
 
 def test_images_are_shown_if_there_are_any(folder):
-    samples = open_samples(folder / "some.npz")
-    images, pixels = draw_samples("some.npz", samples, 3)
-    assert pixels and len(images) == 3 and images[0].startswith("data:image/png;base64,")
     rng = np.random.default_rng(0)
     np.save(folder / "noise.npy", rng.normal(size=(5, 256)))
-    assert draw_samples("noise.npy", open_samples(folder / "noise.npy"), 3) == ([], False)
+    assert write_first(folder, "some.npz", 3).count('src="data:image/png;base64,') == 3
+    assert "<img" not in write_first(folder, "noise.npy", 3)
 
 
-def test_a_page_says_how_many_samples_it_shows(folder, tmp_path):
+def test_a_page_says_how_many_samples_it_shows(folder):
+    text = write_first(folder, "some.npz", 2)
+    assert "Shown are the first 2 of 34" in text and len(re.findall("rather than", text)) == 2
+
+
+def write_first(folder, source, n):
+    """Return the page of the first n samples of a file."""
     from unseen.models.io import load_model
 
-    model = load_model(folder / "named")
-    reasons = list(explain_samples(model, open_samples(folder / "some.npz")))[:2]
-    write_explanations(reasons, tmp_path / "x.html", model=model, title="letters", total=34)
-    text = (tmp_path / "x.html").read_text("utf-8")
-    assert "Shown are the first 2 of 34" in text and len(re.findall("rather than", text)) == 2
+    model, samples = load_model(folder / "named"), open_samples(folder / source)
+    reasons = list(islice(explain_samples(model, samples), n))
+    path = folder / f"first of {source}.html"
+    return write_explanations(reasons, path, model=model, source=source, samples=samples).read_text("utf-8")
 
 
 @pytest.mark.xdist_group("browser")

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from unseen.cli import options
 from unseen.cli._images import Source, takes_samples
-
-if TYPE_CHECKING:
-    from unseen.methods.explanation import Reason
-    from unseen.models.io import Model
-    from unseen.models.prediction import Samples
 
 
 @options.command(
@@ -51,7 +44,12 @@ def command(
     with source.open() as (model, samples):
         reasons = explain_samples(model, samples, rival, top)
         if html is not None:
-            reasons = _write_page(html, reasons, model, source.samples, samples)
+            from unseen.report.explanation_page import MOST, write_explanations
+
+            shown = list(islice(reasons, MOST))
+            write_explanations(shown, html, model=model, source=source.samples, samples=samples)
+            click.echo(f"wrote {html}", err=True)
+            reasons = chain(shown, reasons)
         if out is not None:
             with options.open_csv(out) as file:
                 write_reasons(reasons, file)
@@ -59,17 +57,3 @@ def command(
         elif html is None:
             for number, reason in enumerate(reasons):
                 click.echo(("\n" if number else "") + format_reason(reason))
-
-
-def _write_page(
-    html: Path, reasons: Iterator[Reason], model: Model, source: str, samples: Samples
-) -> Iterator[Reason]:
-    """Write the page of the first samples; return all reasons again."""
-    from unseen.report.explanation_page import MOST, draw_samples, write_explanations
-
-    shown = list(islice(reasons, MOST))
-    images, pixels = draw_samples(source, samples, len(shown))
-    title, total = Path(source).name or source, samples.shape[0]
-    write_explanations(shown, html, model=model, title=title, total=total, images=images, pixels=pixels)
-    click.echo(f"wrote {html}", err=True)
-    return chain(shown, reasons)

@@ -24,46 +24,34 @@ def write_explanations(
     path: str | os.PathLike[str],
     *,
     model: Model,
-    title: str,
-    total: int | None = None,
-    images: Sequence[str | None] = (),
-    pixels: bool = False,
+    source: str,
+    samples: Samples,
 ) -> Path:
     """Write the page of some samples as one HTML file that needs no network, and return its path.
 
     Parameters
     ----------
     reasons : sequence of Reason
+        Of the first samples.
     path : path
     model : fitted method or fitted GZSLClassifierCV
-    title : str
-        What the samples are called.
-    total : int, optional
-        Number of samples of which these are the first; by default all are shown.
-    images : sequence of data URIs, optional
-        What the samples look like.
-    pixels : bool
-        Whether these images are the features themselves, to be shown pixel by pixel.
+    source : image, folder of images, feature file or name of a data set
+        What the samples were read from. They are shown if they are images.
+    samples : Samples
+        All of them.
     """
     seen = {str(label): bool(known) for label, known in zip(model.classes_, model.seen_)}
+    pictures = find_pictures(source, samples.names, next(samples.blocks(), np.empty((0, 0))))
+    rows = rows_at(samples, np.arange(len(reasons)))
     document = {
-        "title": title,
+        "title": Path(source).name or source,
         "cards": [describe_reason(reason, seen) for reason in reasons],
-        "images": list(images) or [None] * len(reasons),
-        "pixels": pixels,
-        "total": total or len(reasons),
+        "images": [None if pictures is None else pictures.thumbnail(i, row) for i, row in enumerate(rows)],
+        "pixels": isinstance(pictures, Pixels),
+        "total": samples.shape[0],
         "named": any(reason.of_kind("attribute") for reason in reasons),
     }
     return save_page(render("explanation.html", {}, document, styles=["explanation.css"], charts=False), path)
-
-
-def draw_samples(source: str, samples: Samples, n: int) -> tuple[list[str | None], bool]:
-    """Return the first n samples as images and whether these are their pixels; none if they are no images."""
-    pictures = find_pictures(source, samples.names, next(samples.blocks(), np.empty((0, 0))))
-    if pictures is None:
-        return [], False
-    rows = rows_at(samples, np.arange(n))
-    return [pictures.thumbnail(i, row) for i, row in enumerate(rows)], isinstance(pictures, Pixels)
 
 
 def describe_reason(reason: Reason, seen: dict[str, bool]) -> Part:
