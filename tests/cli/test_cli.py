@@ -115,10 +115,6 @@ def test_methods_are_listed_with_one_line_each():
     assert [line.split()[0] for line in lines] == list(METHODS)
     assert all(len(line.split()) > 4 and len(line) < 130 for line in lines)
     assert sum("Variant of" not in line for line in lines) == 10
-    found = json.loads(CliRunner().invoke(main, ["methods", "--json"]).stdout)
-    assert {name: row["title"] for name, row in found.items()} == {
-        name: method.title for name, method in METHODS.items()
-    }
 
 
 def test_names_are_separated_by_commas_and_spaces(tmp_path):
