@@ -13,6 +13,7 @@ import click
 from unseen._core.files import check_output
 from unseen.cli import options
 from unseen.errors import UnseenError
+from unseen.methods import METHODS, method_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +27,28 @@ if TYPE_CHECKING:
 NO_CARD = "default parameters, not calibrated: no class could be held out, so there is no card"
 
 
+def gamma_rule(text: str) -> str | float:
+    """Return the rule, or gamma itself."""
+    try:
+        return text if text in ("retention", "paper") else float(text)
+    except ValueError:
+        raise click.BadParameter(f"Got {text!r}, but expected retention, paper or a number.") from None
+
+
 @options.command(
     "unseen fit birds.npz --prototypes birds.csv --unseen jay,owl \\",
     "    --model birds.model",
 )
-@options.data
+@click.argument("data", default=options.DEFAULT_DATA)
 @click.option("--model", required=True, type=options.FILE, metavar="FILE", help="File for the model.")
-@options.method
+@click.option(
+    "--method",
+    default="auto",
+    metavar="NAME",
+    callback=lambda ctx, parameter, name: method_name(name),
+    help="auto (LDA; also cosine if features are as wide as descriptions), "
+    f"{', '.join(METHODS)}; or module:Class for your own.",
+)
 @options.normalize
 @options.prototypes()
 @options.columns
@@ -44,10 +60,18 @@ NO_CARD = "default parameters, not calibrated: no class could be held out, so th
 )
 @options.template
 @options.unseen_classes
-@options.gamma
+@click.option(
+    "--gamma",
+    type=gamma_rule,
+    default="retention",
+    metavar="retention|paper|NUMBER",
+    help="Rule that carries gamma from held-out classes to the model of all samples, or gamma itself.",
+)
 @options.goal
 @options.features
-@options.features_glob
+@click.option(
+    "--features-glob", metavar="PATTERN", help="Features of a folder in shards, such as 'shards/*.npy'."
+)
 @options.split_dir
 @options.as_json
 @options.quiet

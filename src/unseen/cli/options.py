@@ -13,7 +13,6 @@ import click
 
 from unseen._core.files import atomic_path, check_output, is_page
 from unseen.errors import UnseenError
-from unseen.methods import METHODS, method_name
 
 if TYPE_CHECKING:
     from unseen._core.prototypes import Prototypes
@@ -70,12 +69,8 @@ name_list = partial(click.option, type=split_names, metavar="A,B,...")  # an opt
 
 # ---- data ---------------------------------------------------------------------------------------------
 
-data = click.argument("data", default=DEFAULT_DATA)
 features = click.option(
     "--features", default="res101", metavar="NAME", help="Feature file of an xlsa17 folder."
-)
-features_glob = click.option(
-    "--features-glob", metavar="PATTERN", help="Features of a folder in shards, such as 'shards/*.npy'."
 )
 split_dir = click.option(
     "--split-dir", type=FILE, metavar="FOLDER", help="Another folder with att_splits.mat and class lists."
@@ -182,33 +177,6 @@ goal = together(
     percent("--min-seen", help="Best unseen accuracy with at least this seen accuracy."),
     percent("--min-unseen", help="Best seen accuracy with at least this unseen accuracy."),
     percent("--unseen-share", help="Best accuracy if this share of samples is unseen."),
-)
-
-
-def _gamma_rule(text: str) -> str | float:
-    """Return the rule, or gamma itself."""
-    try:
-        return text if text in ("retention", "paper") else float(text)
-    except ValueError:
-        raise click.BadParameter(f"Got {text!r}, but expected retention, paper or a number.") from None
-
-
-gamma = click.option(
-    "--gamma",
-    type=_gamma_rule,
-    default="retention",
-    metavar="retention|paper|NUMBER",
-    help="Rule that carries gamma from held-out classes to the model of all samples, or gamma itself.",
-)
-
-
-method = click.option(
-    "--method",
-    default="auto",
-    metavar="NAME",
-    callback=lambda ctx, parameter, name: method_name(name),
-    help="auto (LDA; also cosine if features are as wide as descriptions), "
-    f"{', '.join(METHODS)}; or module:Class for your own.",
 )
 
 
