@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +14,7 @@ from unseen.cli import options
 from unseen.cli._images import Source, takes_samples
 
 if TYPE_CHECKING:
-    from unseen.models.io import Model
-    from unseen.models.prediction import Samples, Table
-
-    Watch = Callable[[Iterator[Table]], Iterator[Table]]
+    from unseen.models.prediction import Table
 
 
 @options.command("unseen predict birds.model birds.npz --top 2 --out predictions.csv")
@@ -72,17 +68,26 @@ def command(
     options.check_page(html, inputs, force)
     confidence = options.check_confidence(confidence, taxonomy)
     kinds: Counter[str] = Counter()
-    opened = source.open(whole=html is not None)  # the gallery explains
-    with opened as (model, samples), _gallery(html, model, source.samples, samples) as watch:
-        predicted = predict_tables(
+    with source.open(whole=html is not None) as (model, samples):  # the gallery explains
+        tables = predict_tables(
             model, samples, top, reject, coverage=coverage, taxonomy=taxonomy, confidence=confidence
         )
-        tables = watch(_counted(predicted, kinds, samples.shape[0], source.quiet))
+        tables = _counted(tables, kinds, samples.shape[0], source.quiet)
+        if html is not None:
+            from unseen.report.gallery import Predictions, write_gallery
+            from unseen.report.thumbnails import need_pictures
+
+            pictures = need_pictures(source.samples, samples)
+            shown = Predictions(model.classes_, samples.labels)
+            tables = shown.watch(tables)
         if out is None and html is not None:
             deque(tables, maxlen=0)
         else:
             with options.open_csv(out) as file:
                 write_tables(tables, file)
+        if html is not None:
+            title = Path(source.samples).name or source.samples
+            write_gallery(shown, samples, pictures, html, model=model, title=title)
     if not source.quiet:
         summary = ", ".join(f"{kinds[kind]} as {kind} classes" for kind in ("seen", "unseen"))
         summary += f", {kinds['unknown']} unknown" if reject is not None else ""
@@ -101,18 +106,3 @@ def _counted(tables: Iterable[Table], kinds: Counter[str], n: int, quiet: bool) 
             rate = kinds.total() / max(time.monotonic() - start, 1e-9)
             advance(len(table["kind"]), f"{rate:,.0f} samples/s")
             yield table
-
-
-@contextmanager
-def _gallery(html: Path | None, model: Model, source: str, samples: Samples) -> Iterator[Watch]:
-    """Give what every table passes; at the end the gallery of ``--html`` is written."""
-    if html is None:
-        yield lambda tables: tables
-        return
-    from unseen.report.gallery import Predictions, write_gallery
-    from unseen.report.thumbnails import need_pictures
-
-    pictures = need_pictures(source, samples)
-    predictions = Predictions(model.classes_, samples.labels)
-    yield predictions.watch
-    write_gallery(predictions, samples, pictures, html, model=model, title=Path(source).name or source)
