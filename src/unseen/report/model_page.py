@@ -16,7 +16,7 @@ from unseen._core.rows import choose_rows, read_rows
 from unseen._core.taxonomy import CONFIDENCE
 from unseen.benchmark.protocol import as_bins, class_table
 from unseen.calibration.maxima import ScoreMaxima, score_maxima
-from unseen.card import COVERAGE, Card, ClassCounts, card_lines, held_out_counts
+from unseen.card import COVERAGE, Card, ClassCounts, card_lines, count_right, held_out_counts
 from unseen.datasets import ZeroShotDataset
 from unseen.errors import UnseenError
 from unseen.metrics import area_under_curve, harmonic_mean, reliability
@@ -28,6 +28,7 @@ from unseen.report.figures import hardest_classes
 from unseen.report.page import Part, render, save_page
 from unseen.report.thumbnails import Pictures
 from unseen.report.try_class import describe_try
+from unseen.selection.rehearsal import Trial
 from unseen.selection.search import GZSLClassifierCV
 
 _GAMMAS = 101  # points of a curve
@@ -215,27 +216,25 @@ def choose_gammas(model: GZSLClassifierCV, tested: Tested | None) -> FloatArray:
 
 def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> Part:
     """Return the expected accuracies at every gamma: of seen classes, and of held-out ones."""
-    n = len(model.classes_)
-    counts = [held_out_counts(model, gamma) for gamma in gammas]
-    U = [np.mean([part.share.mean() for part in unseen]) for _, unseen in counts]
-    S = [np.mean(np.concatenate([part.share for part in seen])) for seen, _ in counts]
+    n, counts = len(model.classes_), [held_out_counts(model, gamma) for gamma in gammas]
     by_class = {
         "seen": [mean_by_class(seen, n) for seen, _ in counts],
         "new": [mean_by_class(unseen, n) for _, unseen in counts],
     }
-    return make_curve(gammas, 100 * np.array(U), 100 * np.array(S), by_class)
+    return make_curve(gammas, counts, by_class)
 
 
 def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) -> Part:
     """Return the accuracies on labeled samples at every gamma."""
-    n = len(model.classes_)
-    count = np.bincount(tested.y, minlength=n)
-    right = [np.bincount(tested.y, tested.maxima.predict(gamma) == tested.y, n) for gamma in gammas]
-    accuracies = 100 * np.array(right) / np.maximum(count, 1)  # (gammas, classes)
-    kinds = [(count > 0) & kind for kind in (~model.seen_, model.seen_)]
-    U, S = (accuracies[:, kind].sum(axis=1) / max(1, kind.sum()) for kind in kinds)  # 0 without samples
-    by_class = [[round(v, 1) if c else None for v, c in zip(row, count)] for row in accuracies.tolist()]
-    return make_curve(gammas, U, S, {"seen": by_class})
+    trial = Trial.from_maxima(tested.maxima, tested.y, model.seen_)
+    seen, unseen = ([count_right(trial, gamma, of_seen=kind) for gamma in gammas] for kind in (True, False))
+    by_class = [mean_by_class(both, len(model.classes_)) for both in zip(seen, unseen)]
+    return make_curve(gammas, [([s], [u]) for s, u in zip(seen, unseen)], {"seen": by_class})
+
+
+def mean_percent(shares: FloatArray) -> float:
+    """Return the mean in percent, 0 of none."""
+    return float(100 * shares.mean()) if len(shares) else 0.0
 
 
 def mean_by_class(parts: Sequence[ClassCounts], n: int) -> list[float | None]:
@@ -246,8 +245,15 @@ def mean_by_class(parts: Sequence[ClassCounts], n: int) -> list[float | None]:
     return [round(float(100 * t / k), 1) if k else None for t, k in zip(total, times)]
 
 
-def make_curve(gammas: FloatArray, unseen: FloatArray, seen: FloatArray, by_class: Part) -> Part:
-    """Return a curve for the slider; between two gammas the nearer one counts."""
+def make_curve(
+    gammas: FloatArray, counts: Sequence[tuple[Sequence[ClassCounts], Sequence[ClassCounts]]], by_class: Part
+) -> Part:
+    """Return a curve for the slider, from counts of (seen, unseen) classes at each gamma.
+
+    Between two gammas the nearer one counts. The accuracy of a kind without samples is 0.
+    """
+    seen = np.array([mean_percent(np.concatenate([part.share for part in parts])) for parts, _ in counts])
+    unseen = np.array([np.mean([mean_percent(part.share) for part in parts]) for _, parts in counts])
     order = np.argsort(unseen, kind="stable")
     return {
         "gammas": gammas.tolist(),
