@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from unseen._core.blocks import BoolArray, FloatArray, IndexArray
+from unseen._core.blocks import BoolArray, FloatArray
 from unseen._core.rows import choose_rows
 from unseen._core.scaling import scale_rows
 from unseen.datasets import ZeroShotDataset
@@ -27,6 +27,7 @@ from unseen.methods.lda import LDA
 from unseen.methods.linear import LinearSV, LinearVS
 from unseen.methods.ranking import ALE, SJE, DeViSE
 from unseen.methods.sae import SAE
+from unseen.models.suggestion import take_turns
 from unseen.report.attributes import named_attributes
 from unseen.report.page import Part
 from unseen.report.thumbnails import Pictures, Pixels
@@ -92,7 +93,8 @@ def describe_try(
     form = row_form(method) if hasattr(method, "mapping_") and names else None
     if form is None or len(form.mapping) ** 2 > MOST_NUMBERS:
         return None
-    chosen = choose_samples(tested.y, min(MOST_SAMPLES, MOST_NUMBERS // len(form.mapping)))
+    most = min(MOST_SAMPLES, MOST_NUMBERS // len(form.mapping))
+    chosen = np.sort(take_turns(tested.y, np.ones(len(tested.y), bool))[:most])
     X = np.asarray(choose_rows(data.X, tested.rows[chosen]), np.float64)
     S, maxima = np.asarray(method.prototypes_, np.float64), tested.maxima.take(chosen)
     positions = tested.rows[chosen].tolist()
@@ -117,19 +119,6 @@ def describe_try(
         "total": len(tested.y),
         "drawing": describe_drawing(model, form, X, pictures) if isinstance(pictures, Pixels) else None,
     }
-
-
-def choose_samples(y: IndexArray, most: int) -> IndexArray:
-    """Return at most so many samples, of every class about the same number.
-
-    >>> choose_samples(np.array([0, 0, 0, 0, 1, 2]), 4)
-    array([0, 1, 4, 5])
-    """
-    turn = np.zeros(len(y), np.intp)
-    for label in np.unique(y):
-        rows = np.flatnonzero(y == label)
-        turn[rows] = np.arange(len(rows))
-    return np.sort(np.lexsort([y, turn])[:most])
 
 
 def find_segments(names: list[str]) -> list[str] | None:
