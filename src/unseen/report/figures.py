@@ -50,9 +50,8 @@ def slider_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) ->
     ``needed`` gammas, of gamma = 0 and of the best gamma always stay, so what is shown there is exact.
     """
     best = curve.best().gamma
-    kept = visible_segments(curve, limit)
-    kept = np.union1d(kept, np.searchsorted(curve.breakpoints, [*needed, 0.0, best]))
-    kept = np.union1d(kept, len(curve.breakpoints))
+    exact = np.searchsorted(curve.breakpoints, [*needed, 0.0, best])
+    kept = np.union1d(visible_segments(curve, limit), [*exact, len(curve.breakpoints)])
     kept = kept[np.isfinite(curve.gammas[kept])]
     return {
         "breakpoints": curve.breakpoints[kept[1:] - 1].tolist(),

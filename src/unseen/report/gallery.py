@@ -104,13 +104,12 @@ def showing_order(best: IndexArray, sure: FloatArray, wrong: BoolArray, first: B
 
 def rows_at(samples: Samples, positions: IndexArray) -> FloatArray:
     """Return the features of some samples; the others are read and dropped."""
-    order = np.argsort(positions)
-    wanted, found, start = positions[order], [], 0
+    found, start = np.empty((len(positions), samples.shape[1])), 0
     for block in samples.blocks():
-        inside = wanted[(wanted >= start) & (wanted < start + len(block))]
-        found.append(np.asarray(block)[inside - start])
+        inside = (positions >= start) & (positions < start + len(block))
+        found[inside] = block[positions[inside] - start]
         start += len(block)
-    return np.asarray(np.concatenate(found)[np.argsort(order)])  # as they were asked for
+    return found
 
 
 # ---- the page ------------------------------------------------------------------------------------------
