@@ -13,7 +13,7 @@ import click
 
 from unseen.cli import options
 from unseen.cli._signals import stoppable
-from unseen.methods import METHODS, find_method, method_name
+from unseen.methods import METHODS, method_name
 
 if TYPE_CHECKING:
     from unseen.benchmark.experiment import Experiment
@@ -99,8 +99,6 @@ def command(
     from unseen.benchmark.store import Store, this_command
 
     names = list(dict.fromkeys(map(method_name, methods))) if methods else None
-    for name in names or ():
-        find_method(name)  # an unknown one is an error at once
     if jobs and cluster:
         raise click.UsageError("--jobs and --cluster are mutually exclusive.")
     described = options.read_descriptions(prototypes, text_encoder) if prototypes else None

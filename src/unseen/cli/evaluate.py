@@ -17,7 +17,7 @@ from unseen.cli._images import Source, takes_samples
 @options.taxonomy
 @options.as_json
 def command(
-    source: Source, split_dir: Path | None, taxonomy: Path | None, confidence: float | None, as_json: bool
+    source: Source, split_dir: Path | None, taxonomy: Path | None, confidence: float, as_json: bool
 ) -> None:
     """Measure a model on labeled data: accuracies, their harmonic mean, hardest classes.
 
@@ -30,7 +30,6 @@ def command(
     """
     from unseen.models.evaluation import evaluate, format_evaluation
 
-    confidence = options.check_confidence(confidence, taxonomy)
     with source.labeled(split_dir, whole=False) as (model, data):
         found = evaluate(model, data, taxonomy=taxonomy, confidence=confidence)
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else format_evaluation(found))

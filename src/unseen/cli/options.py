@@ -40,17 +40,6 @@ def together(*chosen: Option) -> Option:
     return add
 
 
-def check_confidence(confidence: float | None, taxonomy: Path | None) -> float:
-    """Return the confidence of predictions from a taxonomy; raise if it is given without one."""
-    from unseen._core.taxonomy import CONFIDENCE
-
-    if confidence is None:
-        return CONFIDENCE
-    if taxonomy is None:
-        raise UnseenError("--confidence is for predictions of groups. Add --taxonomy FILE.csv.")
-    return confidence
-
-
 def split_names(text: str) -> tuple[str, ...]:
     """Return the names in ``A,B,...``; spaces around them do not count."""
     names = tuple(part.strip() for part in text.split(","))
@@ -81,9 +70,23 @@ split_rule = click.option(
     default="official",
     help="Origin of the seen test set.",
 )
+
+
+def _confidence(ctx: click.Context, parameter: click.Parameter, given: float | None) -> float:
+    """Return the confidence of predictions from a taxonomy; raise if it is given without one."""
+    from unseen._core.taxonomy import CONFIDENCE
+
+    if given is None:
+        return CONFIDENCE
+    if ctx.params["taxonomy"] is None:
+        raise UnseenError("--confidence is for predictions of groups. Add --taxonomy FILE.csv.")
+    return given
+
+
 taxonomy = together(
     click.option(
         "--taxonomy",
+        is_eager=True,  # known when --confidence is checked
         type=FILE,
         metavar="FILE.csv",
         help="Groups of classes: class, genus, ... or child, parent.",
@@ -91,6 +94,7 @@ taxonomy = together(
     click.option(
         "--confidence",
         type=float,
+        callback=_confidence,
         metavar="P",
         help="With --taxonomy: predict the finest group that is at least this probable. [default: 0.8]",
     ),

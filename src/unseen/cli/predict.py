@@ -41,7 +41,7 @@ def command(
     reject: float | None,
     coverage: float | None,
     taxonomy: Path | None,
-    confidence: float | None,
+    confidence: float,
     out: Path | None,
     html: Path | None,
     force: bool,
@@ -66,7 +66,6 @@ def command(
     inputs = [*source.inputs, taxonomy]
     options.check_file(out, inputs, force)
     options.check_page(html, inputs, force)
-    confidence = options.check_confidence(confidence, taxonomy)
     kinds: Counter[str] = Counter()
     with source.open(whole=html is not None) as (model, samples):  # the gallery explains
         tables = predict_tables(

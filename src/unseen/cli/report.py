@@ -37,7 +37,7 @@ def command(
     html: Path | None,
     split_dir: Path | None,
     taxonomy: Path | None,
-    confidence: float | None,
+    confidence: float,
     force: bool,
     **reading: Any,
 ) -> None:
@@ -48,11 +48,12 @@ def command(
     also measures the model, and lets its readers describe a class that does not exist; with --taxonomy, every
     level has its own line.
     """
+    from unseen.benchmark.store import FILE_NAME
     from unseen.models.io import load_model
+    from unseen.report import write_report
     from unseen.report.model_page import write_model_page
     from unseen.report.thumbnails import find_pictures
 
-    confidence = options.check_confidence(confidence, taxonomy)
     if taxonomy is not None and data is None:
         raise UnseenError("--taxonomy needs labeled samples of a model to measure. Add --data DATA.")
     if run.is_file() or str(run).startswith(HUB_PREFIX):
@@ -70,20 +71,13 @@ def command(
         raise UnseenError(
             f"--data measures a model, but {str(run)!r} is not a model file. Name one, or drop it."
         )
-    else:
-        html = html or run / "report.html"
-        _write_bench_page(run, html, force)
-    click.echo(f"wrote {html} ({html.stat().st_size / 1e6:.1f} MB); open it in a browser", err=True)
-
-
-def _write_bench_page(run: Path, html: Path, force: bool) -> None:
-    from unseen.benchmark.store import FILE_NAME
-    from unseen.report import write_report
-
-    if not run.exists():
+    elif not run.exists():
         raise UnseenError(
             f"There is no {str(run)!r}. Name a model file or the folder that a bench wrote (--out)."
         )
-    if html.parent.is_dir():
-        options.check_page(html, [run / FILE_NAME], force)
-    write_report(run, html)
+    else:
+        html = html or run / "report.html"
+        if html.parent.is_dir():
+            options.check_page(html, [run / FILE_NAME], force)
+        write_report(run, html)
+    click.echo(f"wrote {html} ({html.stat().st_size / 1e6:.1f} MB); open it in a browser", err=True)
