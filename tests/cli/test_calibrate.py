@@ -161,8 +161,8 @@ def named(tmp_path, problem):
 
 def test_gamma_is_chosen_on_one_file_and_used_on_another(named, other, tmp_path):
     out = tmp_path / "predictions.csv"
-    found = calibrate_json(named, "--apply", other, "--out", out, "--weights", "per-sample")
-    assert found["applied"]["gamma"] == found["per_sample"]["gamma"]
+    found = calibrate_json(named, "--apply", other, "--out", out)
+    assert found["applied"]["gamma"] == found["per_class"]["gamma"]
     header, *rows = [line.split(",") for line in out.read_text("utf-8").splitlines()]
     assert header == ["sample", "class", "kind"]
     with np.load(other) as archive:

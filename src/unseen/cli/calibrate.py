@@ -16,7 +16,6 @@ from unseen.errors import UnseenError
 
 if TYPE_CHECKING:
     from unseen.calibration.calibrate import Application, Calibration, CalibrationResult
-    from unseen.metrics import Averaging
 
 FIGURES = (".png", ".svg", ".pdf", ".html")
 
@@ -28,12 +27,6 @@ FIGURES = (".png", ".svg", ".pdf", ".html")
 @click.option("--gamma", type=float, metavar="NUMBER", help="A known gamma, to use instead of choosing one.")
 @options.name_list("--seen", help="Seen classes.")
 @click.option("--label", metavar="NAME", help="Column with the true class. [default: y]")
-@click.option(
-    "--weights",
-    type=click.Choice(["per-class", "per-sample"]),
-    default="per-class",
-    help="Average whose gamma --plot and --apply use.",
-)
 @options.goal
 @click.option("--bootstrap", type=click.IntRange(1), metavar="N", help="95 % intervals from N resamplings.")
 @click.option("--plot", type=options.FILE, metavar="FILE", help=".png, .svg or .pdf; .html to move gamma.")
@@ -45,14 +38,13 @@ def command(
     gamma: float | None,
     seen: tuple[str, ...] | None,
     label: str | None,
-    weights: Averaging,
     bootstrap: int | None,
     plot: Path | None,
     force: bool,
     as_json: bool,
     **goals: float | None,
 ) -> None:
-    """Find the number gamma to subtract from the scores of the seen classes.
+    """Find gamma, to subtract from the scores of the seen classes.
 
     SCORES is an .npz with `scores` (samples x classes), `y` (true columns) and `seen` (one bool per class) or
     `seen_classes`; or a CSV or Parquet table with a column per class and the true class in column `y`. OTHER
@@ -60,6 +52,7 @@ def command(
 
     By default gamma maximizes the harmonic mean of the accuracies on seen and on unseen samples. --min-seen,
     --min-unseen and --unseen-share choose another goal. --gamma uses a number that you know already.
+    --plot and --apply use the gamma for accuracies per class.
     """
     from unseen.calibration.calibrate import apply_gamma, calibrate
     from unseen.calibration.goals import Goal
@@ -82,13 +75,13 @@ def command(
         if scores is None:
             raise click.UsageError("Missing argument 'SCORES', on which gamma is chosen.")
         result = calibrate(scores, goal=goal, n_replicates=bootstrap)
-        gamma = result.by_weights[weights].gamma
+        gamma = result.by_weights["per-class"].gamma
     else:
         other = other or scores
     applied = apply_gamma(gamma, other) if other else None
     _show(result, applied, as_json)
     if result and plot:
-        _draw(result.by_weights[weights], plot, f"Calibration of {Path(str(file)).name}")
+        _draw(result.by_weights["per-class"], plot, f"Calibration of {Path(str(file)).name}")
     if applied and out:
         _write_predictions(applied, out)
     if not applied:
