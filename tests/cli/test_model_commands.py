@@ -160,7 +160,7 @@ def test_add_class_takes_a_few_samples(birds, tmp_path):
     )
     np.savez(tmp_path / "hawks.npz", X=kites, y=np.array(["hawk"] * 3))
     refused = invoke("add-class", fitted, *arguments, "--samples", tmp_path / "hawks.npz")
-    assert refused.exit_code == 2 and "'hawk', which is not described in --prototypes" in refused.stderr
+    assert refused.exit_code == 2 and "'hawk', which is not among the new classes" in refused.stderr
 
 
 @pytest.mark.parametrize("kind", ["onnx", "npz"])

@@ -49,7 +49,6 @@ def command(
     """
     import numpy as np
 
-    from unseen._core.labels import label_positions
     from unseen.models.evaluation import evaluation_data
     from unseen.models.files import is_model
     from unseen.models.io import load_model, save_model
@@ -66,7 +65,6 @@ def command(
         if samples:
             data = evaluation_data(samples, fitted, **reading)
             y = np.array(data.class_names)[data.y].astype(str)
-            label_positions(y, names, data.name, "is not described in --prototypes")
             fitted.add_classes(new, X=np.asarray(data.X), y=y)
             counts.update(y.tolist())
             facts_of(fitted)["shots"] = {**facts_of(fitted).get("shots", {}), **counts}

@@ -13,10 +13,9 @@ from unseen.cli._images import Source, takes_samples
 @options.command("unseen suggest birds.model unlabeled.npz --n 20 --out to_label.csv")
 @takes_samples
 @click.option("--n", type=click.IntRange(1), default=20, metavar="N", help="Samples to suggest.")
-@click.option("--seed", type=int, default=0, help="Seed of the random draw.")
 @options.out("FILE.csv. [default: CSV on standard output]")
-def command(source: Source, n: int, seed: int, out: Path | None, force: bool) -> None:
-    """Suggest which unlabeled samples to label next, to learn more about new classes.
+def command(source: Source, n: int, out: Path | None, force: bool) -> None:
+    """Suggest which unlabeled samples to label next.
 
     FEATURES and IMAGES are those of unseen predict. The samples that are predicted as new classes are drawn
     at random, one of each class in turn. Label them, then add the new classes with
@@ -27,7 +26,7 @@ def command(source: Source, n: int, seed: int, out: Path | None, force: bool) ->
 
     options.check_file(out, source.inputs, force)
     with source.open() as (model, samples):
-        found = suggest(model, samples, n, seed)
+        found = suggest(model, samples, n)
     with options.open_csv(out) as file:
         write_tables([found], file)
     if out:
