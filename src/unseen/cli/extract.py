@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +19,16 @@ if TYPE_CHECKING:
     from unseen.encoders.preprocessing import Preprocessing
 
 
-def channels(name: str, what: str) -> options.Option:
-    """Return an option for three numbers separated by commas, one per color channel."""
+def split_channels(text: str) -> tuple[float, float, float]:
+    """Return the numbers in ``R,G,B``, one per color channel."""
+    try:
+        red, green, blue = map(float, text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r}, expected three numbers separated by commas.") from None
+    return red, green, blue
 
-    def parse(text: str) -> tuple[float, float, float]:
-        try:
-            red, green, blue = map(float, text.split(","))
-        except ValueError:
-            raise click.BadParameter(f"{text!r}, expected three numbers separated by commas.") from None
-        return red, green, blue
 
-    what += " [default: as the backbone says, else ImageNet's]"
-    return click.option(name, type=parse, metavar="R,G,B", help=what)
+channels = partial(click.option, type=split_channels, metavar="R,G,B")
 
 
 @options.command("unseen extract photos --backbone resnet50.onnx --crops 10 --out birds.npz")
@@ -40,8 +39,8 @@ def channels(name: str, what: str) -> options.Option:
 @click.option("--resize", type=int, help="Side before cropping. [default: as the backbone says, else --size]")
 @click.option("--size", type=int, help="Side of a crop. [default: as the backbone says, else 224]")
 @click.option("--output", help="Name of the output to use. [default: the first with two dimensions]")
-@channels("--mean", "Mean per channel, of 0..1.")
-@channels("--std", "Standard deviation per channel.")
+@channels("--mean", help="Mean per channel, of 0..1. [default: as the backbone says, else ImageNet's]")
+@channels("--std", help="Standard deviation per channel. [default: as the backbone says, else ImageNet's]")
 @click.option("--threads", type=click.IntRange(1), help="Threads. [default: one per processor]")
 @options.quiet
 def command(
