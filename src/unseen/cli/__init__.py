@@ -50,13 +50,6 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(f"unseen.cli.{name.replace('-', '_')}").command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first sentence of every command's help; click would cut long ones."""
-        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        rows = [(name, command.get_short_help_str(limit=200)) for name, command in found.items() if command]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -88,7 +88,7 @@ def command(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    """Run methods on DATA with the paper's protocol and print the paper's tables.
+    """Run methods on DATA and print the paper's tables.
 
     DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, a folder with
     features.npy, or a table (.csv, .parquet); give several to run them all. Every finished run is stored at

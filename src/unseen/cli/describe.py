@@ -28,7 +28,7 @@ def command(
     quiet: bool,
     force: bool,
 ) -> None:
-    """Turn class names or descriptions into prototypes with a text encoder.
+    """Turn class names or descriptions into prototypes.
 
     CLASSES is a text file with one name per line, a CSV with the columns class and description (several
     lines per class are averaged), a folder with one subfolder per class, or names separated by

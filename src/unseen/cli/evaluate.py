@@ -19,7 +19,7 @@ from unseen.cli._images import Source, takes_samples
 def command(
     source: Source, split_dir: Path | None, taxonomy: Path | None, confidence: float, as_json: bool
 ) -> None:
-    """Measure a model on labeled data: accuracies, their harmonic mean, hardest classes.
+    """Measure a model on labeled data.
 
     FEATURES is a .npz file with X and y, a folder with features.npy and labels.csv, an xlsa17 folder, a table
     (.csv, .parquet), letters, digits or synthetic. If it has a seen test set, its test samples are used;

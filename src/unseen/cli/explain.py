@@ -29,7 +29,7 @@ from unseen.cli._images import Source, takes_samples
 def command(
     source: Source, top: int, rival: str | None, out: Path | None, html: Path | None, force: bool
 ) -> None:
-    """Explain why each sample is of its class and not of its closest rival.
+    """Explain why each sample is of its class and not of a rival.
 
     FEATURES and IMAGES are those of unseen predict. Each sample is listed with the attributes that speak
     for the predicted class and against it, and with what each contributes to the difference of the two

@@ -33,7 +33,7 @@ def command(
     out: Path | None,
     force: bool,
 ) -> None:
-    """Write a model as one linear layer that needs nothing of this package.
+    """Write a model as one linear layer.
 
     Calibration is included.
 

@@ -97,12 +97,12 @@ def command(
     force: bool,
     **reading: Any,
 ) -> None:
-    """Fit a classifier of seen and unseen classes, and print its card.
+    """Fit a classifier of seen and unseen classes.
 
     DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, a folder with
     features.npy, or a table (.csv, .parquet) with a column of classes and numeric features. Scaling,
     parameters and calibration are chosen on held-out classes. Then the model is trained on all samples of the
-    seen classes, except those in the data set's own test sets.
+    seen classes, except those in the data set's own test sets, and its card is printed.
 
     DATA may also be a folder with one subfolder of images per class. Then --backbone turns the images into
     features, cached beside the folder in DATA.features.npz, and --encoder turns class names into prototypes.

@@ -45,7 +45,7 @@ def command(
     as_json: bool,
     **reading: Any,
 ) -> None:
-    """Describe data or a model: sizes, ranges, classes, splits, checks, what is missing.
+    """Describe data or a model: sizes, classes, splits, checks.
 
     DATA is letters (the default), digits, synthetic, an xlsa17 folder, a .npz file, a folder with
     features.npy, or a table (.csv, .parquet) with a column of classes and numeric features.

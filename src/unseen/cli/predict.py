@@ -46,12 +46,12 @@ def command(
     html: Path | None,
     force: bool,
 ) -> None:
-    """Predict the class of every sample, among seen and unseen classes.
+    """Predict the class of every sample.
 
     FEATURES is a .npy file, a .npz file with X, a table (.csv, .parquet), or a data set. The columns of a
     table are matched by name; .npy and .npz may be larger than memory. Features must come from the encoder
     that the model was fitted with. IMAGES is an image or a folder of images. Each sample gets its best
-    classes with their scores and probabilities, and whether they are seen or unseen.
+    classes, seen and unseen ones, with their scores and probabilities.
 
     With --reject, class and kind are unknown for a sample of no described class. With --coverage, the column
     candidates lists the possible classes, joined by |, the most probable first. With --taxonomy, the columns

@@ -41,7 +41,7 @@ def command(
     force: bool,
     **reading: Any,
 ) -> None:
-    """Write the results in folder RUN, or the card of a MODEL, as one standalone HTML file.
+    """Write a bench or a model as one standalone HTML page.
 
     RUN is the folder of an `unseen bench`, finished or not: the page shows what is there. MODEL is a file of
     `unseen fit`: the page says what to expect of it, and what calibration costs each class. With --data it
