@@ -59,21 +59,20 @@ def command(
     from unseen.calibration.scores import read_scores
 
     goal = Goal(**goals)
-    if file is None and apply is None:
+    if file is None and (gamma is None or apply is None):
         raise click.UsageError("Missing argument 'SCORES'.")
     if gamma is not None and (bootstrap or plot or goal != Goal()):
         raise click.UsageError("--gamma is known already: leave out --bootstrap, --plot and other goals.")
     if out and gamma is None and apply is None:
         raise UnseenError("--out is the file of predictions for --apply OTHER. Name OTHER too.")
-    options.check_file(out, (file, apply), force)
-    options.check_file(plot, (file, apply), force, FIGURES)
+    files = [path for path in (file, apply) if path is not None]
+    options.check_file(out, files, force)
+    options.check_file(plot, files, force, FIGURES)
     read = partial(read_scores, seen=seen, label=label)
-    scores = read(file) if file else None
-    other = read(apply, like=scores) if apply else None
+    scores = read(files[0])
+    other = read(files[1], like=scores) if len(files) == 2 else None
     result = None
     if gamma is None:
-        if scores is None:
-            raise click.UsageError("Missing argument 'SCORES', on which gamma is chosen.")
         result = calibrate(scores, goal=goal, n_replicates=bootstrap)
         gamma = result.by_weights["per-class"].gamma
     else:
@@ -81,7 +80,7 @@ def command(
     applied = apply_gamma(gamma, other) if other else None
     _show(result, applied, as_json)
     if result and plot:
-        _draw(result.by_weights["per-class"], plot, f"Calibration of {Path(str(file)).name}")
+        _draw(result.by_weights["per-class"], plot, f"Calibration of {files[0].name}")
     if applied and out:
         _write_predictions(applied, out)
     if not applied:

@@ -70,11 +70,15 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
     zsl, gzsl, both = paper_tables(summary)
     warnings = (f"{method_title(run['method'])}: {text}" for run in runs for text in run["warnings"])
     errors = (runs[0]["attribute_error"] for runs in by_method.values())
+    held_out = [fold["val"][1] for fold in experiment["folds"] if fold["val"][1]]  # classes
     return {
         "name": experiment["name"],
         "ranked": ranked,  # the best first
         "ties": [method["name"] for method in ranked if method["id"] in ties],
-        "chance": describe_chance(experiment),
+        "chance": {
+            "h": chance_levels(experiment)["gzsl"].level,
+            "validation": fmean(100 / n for n in held_out) if held_out else None,
+        },
         "methods": described,
         "tables": [
             result_table(zsl, replicates),
@@ -87,13 +91,6 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
         "classes": {"names": experiment["class_names"], "unseen": experiment["unseen"]},
         "splits": split_figure(experiment),
     }
-
-
-def describe_chance(experiment: Description) -> Part:
-    """Return the level of guessing in every chart."""
-    held_out = [fold["val"][1] for fold in experiment["folds"] if fold["val"][1]]
-    validation = fmean(100 / n for n in held_out) if held_out else None
-    return {"h": chance_levels(experiment)["gzsl"].level, "validation": validation}
 
 
 def describe_method_runs(

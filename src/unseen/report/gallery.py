@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import repeat
 
 import numpy as np
 
@@ -197,8 +196,7 @@ def describe_samples(
 ) -> Iterator[Part]:
     """Yield what the page shows of each sample, by short names because there are thousands of them."""
     chosen = Samples("gallery", X.shape, lambda: iter([X]))
-    alone = len(model.classes_) < 2
-    reasons = repeat(None) if alone else explain_samples(model, chosen, top=_ATTRIBUTES)
+    reasons = explain_samples(model, chosen, top=_ATTRIBUTES)
     best, sure = predictions.best, predictions.sure
     for i, x, reason in zip(order.tolist(), X, reasons):
         yield {
@@ -207,7 +205,7 @@ def describe_samples(
             "p": [round(100 * p, 1) for p in sure[i].tolist()],  # their probabilities, percent
             "t": None if predictions.true is None else int(predictions.true[i]),  # the true class
             "i": pictures.thumbnail(i, x),
-            "e": None if reason is None else shorten_reason(reason),
+            "e": shorten_reason(reason),
         }
 
 
