@@ -362,7 +362,7 @@ def test_bad_tables_are_one_clear_line(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--plot", "curve.gif"], "expected a file ending in .png, .svg, .pdf or .html"),
+        (["--plot", "curve.gif"], "expected a file ending in .png or .svg or .pdf or .html"),
         (["--plot", "nowhere/curve.png"], "No such file or directory"),
         (["--out", "out.csv"], "Name OTHER too"),
         (["--apply", "other.npz", "--out", "out.txt"], "expected a file ending in .csv"),

@@ -91,9 +91,9 @@ def test_report_shows_the_levels_of_a_taxonomy(model, tmp_path):
 
 def test_what_is_neither_a_model_nor_a_run_is_one_line(model, tmp_path):
     result = run("report", tmp_path / "absent.model")
-    assert result.exit_code == 2 and "Name a model file or the folder" in result.stderr
+    assert result.exit_code == 2 and "There is no model" in result.stderr
     result = run("report", tmp_path, "--data", "digits")
-    assert result.exit_code == 2 and "is not a model file" in result.stderr
+    assert result.exit_code == 2 and "Name a model file or, without --data, the folder" in result.stderr
 
 
 def test_a_model_of_the_hub_has_a_page_in_this_folder(model, tmp_path, monkeypatch):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from unseen._core.files import check_output
 from unseen.cli import options
-
-if TYPE_CHECKING:
-    from unseen.selection.search import GZSLClassifierCV
 
 
 @options.command("unseen add-class birds.model --prototypes kingfisher.csv")
@@ -58,7 +55,8 @@ def command(
 
     target, inputs = out or model, [*prototypes, text_encoder, samples, recalibrate]
     check_output(target, inputs=inputs, force=force, may_replace=is_model)
-    fitted, new = load_model(model), options.read_descriptions(prototypes, text_encoder)
+    fitted: Any = load_model(model)
+    new = options.read_descriptions(prototypes, text_encoder)
     names = [str(name) for name in new.index]
     counts: Counter[str] = Counter()
     with matched_features():
@@ -71,9 +69,8 @@ def command(
         else:
             fitted.add_classes(new)
         if recalibrate:
-            calibrated: GZSLClassifierCV = selected(fitted)
-            n = recalibrate_on(calibrated, evaluation_data(recalibrate, fitted, **reading))
-            click.echo(f"gamma is {calibrated.gamma_:.4g} now, chosen on {n} samples", err=True)
+            n = recalibrate_on(selected(fitted), evaluation_data(recalibrate, fitted, **reading))
+            click.echo(f"gamma is {fitted.gamma_:.4g} now, chosen on {n} samples", err=True)
     save_model(fitted, target)
     n_seen = int(fitted.seen_.sum())
     added = [f"{name} ({counts[name]} samples)" if counts[name] else name for name in names]

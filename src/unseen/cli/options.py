@@ -200,8 +200,7 @@ def check_file(out: Path | None, inputs: Inputs, force: bool, endings: Sequence[
     """Reject an output with another ending, or that would overwrite something; None is no output."""
     if out is not None:
         if out.suffix not in endings:
-            expected = " or ".join(filter(None, [", ".join(endings[:-1]), endings[-1]]))
-            raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in {expected}.")
+            raise UnseenError(f"Cannot write {str(out)!r}: expected a file ending in {' or '.join(endings)}.")
         check_output(out, inputs=inputs, force=force)
 
 

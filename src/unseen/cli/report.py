@@ -67,13 +67,10 @@ def command(
             with source.labeled(split_dir) as (model, labeled):
                 pictures = find_pictures(data, labeled.sample_names, labeled.X)
                 write_model_page(model, html, title=run.stem, data=labeled, pictures=pictures, **groups)
-    elif data is not None:
+    elif data is not None or not run.exists():
         raise UnseenError(
-            f"--data measures a model, but {str(run)!r} is not a model file. Name one, or drop it."
-        )
-    elif not run.exists():
-        raise UnseenError(
-            f"There is no {str(run)!r}. Name a model file or the folder that a bench wrote (--out)."
+            f"There is no model {str(run)!r}. Name a model file or, without --data, the folder that a bench "
+            "wrote (--out)."
         )
     else:
         html = html or run / "report.html"

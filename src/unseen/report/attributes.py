@@ -80,14 +80,13 @@ def closest_classes(model: GZSLClassifierCV) -> list[Part]:
     found: list[Part] = []
     for (a, b), d in list(pairs.items())[:MOST_PAIRS]:
         gap = np.abs(S[a] - S[b])
-        n_differ = np.count_nonzero(gap) if names else 0
-        differ = np.argsort(-gap, kind="stable")[:n_differ]
+        differ = [names[k] for k in np.argsort(-gap, kind="stable") if gap[k]] if names else []
         found.append(
             {
                 "classes": (a, b),
                 "distance": round(float(d) / typical, 3),
-                "differ": [names[k] for k in differ[:MOST_NAMES]],
-                "more": max(0, n_differ - MOST_NAMES),
+                "differ": differ[:MOST_NAMES],
+                "more": len(differ[MOST_NAMES:]),
             }
         )
     return found
