@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @options.prototypes()
 @options.columns
 @options.unseen_classes
-@click.option("--seeds", type=click.IntRange(1), default=5, help="Runs of stochastic methods.")
+@options.count("--seeds", default=5, help="Runs of stochastic methods.")
 @click.option(
     "--gamma",
     type=click.Choice(["retention", "paper"]),
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     help="Rule that carries gamma from the folds to the test.",
 )
 @options.normalize_list
-@click.option("--jobs", type=click.IntRange(1), help="Runs at the same time.  [default: one per processor]")
-@click.option("--threads", type=click.IntRange(1), default=1, help="Threads of each run.")
+@options.count("--jobs", help="Runs at the same time.  [default: one per processor]")
+@options.count("--threads", default=1, help="Threads of each run.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
 @click.option(
     "--cluster-timeout",
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Give up after this time without any worker.",
 )
-@click.option("--out", type=options.FILE, metavar="RUN", help="Run folder.  [default: runs/DATA-SPLIT]")
+@options.file("--out", metavar="RUN", help="Run folder.  [default: runs/DATA-SPLIT]")
 @options.as_json
 @click.option(
     "--format",

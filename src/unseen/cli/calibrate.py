@@ -22,14 +22,14 @@ FIGURES = (".png", ".svg", ".pdf", ".html")
 
 @options.command("unseen calibrate val.npz --apply test.npz --out predictions.csv")
 @click.argument("file", metavar="SCORES", type=options.FILE, required=False)
-@click.option("--apply", type=options.FILE, metavar="OTHER", help="Scores to use the chosen gamma on.")
+@options.file("--apply", metavar="OTHER", help="Scores to use the chosen gamma on.")
 @options.out("Predictions for OTHER: FILE.csv.")
 @click.option("--gamma", type=float, metavar="NUMBER", help="A known gamma, to use instead of choosing one.")
 @options.name_list("--seen", help="Seen classes.")
 @click.option("--label", metavar="NAME", help="Column with the true class. [default: y]")
 @options.goal
-@click.option("--bootstrap", type=click.IntRange(1), metavar="N", help="95 % intervals from N resamplings.")
-@click.option("--plot", type=options.FILE, metavar="FILE", help=".png, .svg or .pdf; .html to move gamma.")
+@options.count("--bootstrap", help="95 % intervals from N resamplings.")
+@options.file("--plot", help=".png, .svg or .pdf; .html to move gamma.")
 @options.as_json
 def command(
     file: Path | None,

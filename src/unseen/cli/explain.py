@@ -16,16 +16,10 @@ from unseen.cli._images import Source, takes_samples
     "unseen explain birds.model new.npz --rival Gadwall --out why.csv",
 )
 @takes_samples
-@click.option(
-    "--top",
-    type=click.IntRange(1),
-    default=5,
-    metavar="N",
-    help="Attributes to list for the class, and as many against it.",
-)
+@options.count("--top", default=5, help="Attributes to list for the class, and as many against it.")
 @click.option("--rival", metavar="CLASS", help="Class to compare with. [default: the second best]")
 @options.out("FILE.csv with one line per part. [default: text on standard output, unless --html is given]")
-@click.option("--html", type=options.FILE, metavar="FILE", help="Write charts of the samples as one page.")
+@options.file("--html", help="Write charts of the samples as one page.")
 def command(
     source: Source, top: int, rival: str | None, out: Path | None, html: Path | None, force: bool
 ) -> None:

@@ -41,7 +41,7 @@ channels = partial(click.option, type=split_channels, metavar="R,G,B")
 @click.option("--output", help="Name of the output to use. [default: the first with two dimensions]")
 @channels("--mean", help="Mean per channel, of 0..1. [default: as the backbone says, else ImageNet's]")
 @channels("--std", help="Standard deviation per channel. [default: as the backbone says, else ImageNet's]")
-@click.option("--threads", type=click.IntRange(1), help="Threads. [default: one per processor]")
+@options.count("--threads", help="Threads. [default: one per processor]")
 @options.quiet
 def command(
     images: Path,

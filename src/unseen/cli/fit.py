@@ -40,7 +40,7 @@ def gamma_rule(text: str) -> str | float:
     "    --model birds.model",
 )
 @click.argument("data", default=options.DEFAULT_DATA)
-@click.option("--model", required=True, type=options.FILE, metavar="FILE", help="File for the model.")
+@options.file("--model", required=True, help="File for the model.")
 @click.option(
     "--method",
     default="auto",

@@ -53,7 +53,11 @@ def split_scalings(text: str) -> tuple[str, ...]:
     return tuple(click.Choice(SCALINGS).convert(name, None, None) for name in split_names(text))
 
 
-name_list = partial(click.option, type=split_names, metavar="A,B,...")  # an option that takes several names
+# what an option takes: several names, a file to read or write, a number above 0, percent
+name_list = partial(click.option, type=split_names, metavar="A,B,...")
+file = partial(click.option, type=FILE, metavar="FILE")
+count = partial(click.option, type=click.IntRange(1), metavar="N")
+percent = partial(click.option, type=float, metavar="PERCENT")
 
 
 # ---- data ---------------------------------------------------------------------------------------------
@@ -61,9 +65,7 @@ name_list = partial(click.option, type=split_names, metavar="A,B,...")  # an opt
 features = click.option(
     "--features", default="res101", metavar="NAME", help="Feature file of an xlsa17 folder."
 )
-split_dir = click.option(
-    "--split-dir", type=FILE, metavar="FOLDER", help="Another folder with att_splits.mat and class lists."
-)
+split_dir = file("--split-dir", metavar="FOLDER", help="Another folder with att_splits.mat and class lists.")
 split_rule = click.option(
     "--split-rule",
     type=click.Choice(["official", "paper"]),
@@ -84,10 +86,9 @@ def _confidence(ctx: click.Context, parameter: click.Parameter, given: float | N
 
 
 taxonomy = together(
-    click.option(
+    file(
         "--taxonomy",
         is_eager=True,  # known when --confidence is checked
-        type=FILE,
         metavar="FILE.csv",
         help="Groups of classes: class, genus, ... or child, parent.",
     ),
@@ -114,9 +115,7 @@ def prototypes(
     required: bool = False,
 ) -> Option:
     """Return the options ``--prototypes FILE.csv``, which may be given several times, and ``--encoder``."""
-    files = click.option(
-        "--prototypes", multiple=True, type=FILE, metavar="FILE.csv", required=required, help=help
-    )
+    files = file("--prototypes", multiple=True, metavar="FILE.csv", required=required, help=help)
     return together(files, text_encoder())
 
 
@@ -176,7 +175,6 @@ normalize_list = name_list(
     type=split_scalings,
     help="Scalings to compare, of l2, sqrt, standard and none. [default: that of each method]",
 )
-percent = partial(click.option, type=float, metavar="PERCENT")
 goal = together(
     percent("--min-seen", help="Best unseen accuracy with at least this seen accuracy."),
     percent("--min-unseen", help="Best seen accuracy with at least this unseen accuracy."),
@@ -193,7 +191,7 @@ force = click.option("--force", is_flag=True, help="Replace a file that exists."
 
 def out(help: str, *, required: bool = False) -> Option:
     """Return the options ``--out FILE`` and ``--force``."""
-    return together(click.option("--out", type=FILE, metavar="FILE", required=required, help=help), force)
+    return together(file("--out", required=required, help=help), force)
 
 
 def check_file(out: Path | None, inputs: Inputs, force: bool, endings: Sequence[str] = (".csv",)) -> None:

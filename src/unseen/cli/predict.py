@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,25 +17,17 @@ from unseen.cli._images import Source, takes_samples
 if TYPE_CHECKING:
     from unseen.models.prediction import Table
 
+share = partial(click.option, type=float, metavar="SHARE")
+
 
 @options.command("unseen predict birds.model birds.npz --top 2 --out predictions.csv")
 @takes_samples
-@click.option("--top", type=click.IntRange(1), default=3, metavar="N", help="Classes per sample.")
-@click.option(
-    "--reject",
-    type=float,
-    metavar="SHARE",
-    help="Label as unknown the samples that fit worse than this fraction of known ones, such as 0.05.",
-)
-@click.option(
-    "--coverage",
-    type=float,
-    metavar="SHARE",
-    help="Add the classes that hold the true one for this share of samples, such as 0.9.",
-)
+@options.count("--top", default=3, help="Classes per sample.")
+@share("--reject", help="Label as unknown what fits worse than this share of known samples, such as 0.05.")
+@share("--coverage", help="Add the classes that hold the true one for this share of samples, such as 0.9.")
 @options.taxonomy
 @options.out("FILE.csv. [default: CSV on standard output, unless --html is given]")
-@click.option("--html", type=options.FILE, metavar="FILE", help="Write a gallery of the images as one page.")
+@options.file("--html", help="Write a gallery of the images as one page.")
 def command(
     source: Source,
     top: int,

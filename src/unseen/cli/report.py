@@ -19,12 +19,7 @@ from unseen.errors import UnseenError
 )
 @click.argument("run", type=options.FILE, metavar="RUN|MODEL")
 @click.option("--data", metavar="DATA|IMAGES", help="Labeled samples to measure a model on.")
-@click.option(
-    "--html",
-    type=options.FILE,
-    metavar="FILE",
-    help="Page to write.  [default: RUN/report.html, or MODEL with the ending .html]",
-)
+@options.file("--html", help="Page to write.  [default: RUN/report.html, or MODEL with the ending .html]")
 @options.features
 @options.split_dir
 @options.taxonomy

@@ -12,7 +12,7 @@ from unseen.cli._images import Source, takes_samples
 
 @options.command("unseen suggest birds.model unlabeled.npz --n 20 --out to_label.csv")
 @takes_samples
-@click.option("--n", type=click.IntRange(1), default=20, metavar="N", help="Samples to suggest.")
+@options.count("--n", default=20, help="Samples to suggest.")
 @options.out("FILE.csv. [default: CSV on standard output]")
 def command(source: Source, n: int, out: Path | None, force: bool) -> None:
     """Suggest which unlabeled samples to label next.
