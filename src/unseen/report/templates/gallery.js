@@ -126,7 +126,6 @@ function topClass(c, p) {
 // Why this class and not the next one: what spoke for it, and against it; or what both are combined from.
 function reasons(sample) {
   const reason = sample.e;
-  if (!reason) return [];  // of a model with one class
   const heading = element("h4", `Why ${reason.c} and not ${reason.r}`), words = reason.s.map(line => element("p", line));
   if (reason.p.length < 2) return [heading, ...words];
   const most = Math.max(...reason.p.map(part => Math.abs(part[1]))), list = element("ul", null, {class: "reasons"});
