@@ -62,8 +62,7 @@ class CalibratedEstimator(Prediction):
 
     def _thresholds(self) -> Thresholds:
         check_is_fitted(self, "gamma_")
-        rejection = self.held_out_.rejection
-        return Thresholds(None if rejection is None else rejection.thresholds, self.held_out_.sets)
+        return Thresholds(self.held_out_.rejection.thresholds, self.held_out_.sets)
 
     def similarity(self, X: Any) -> FloatArray:
         """Return calibrated scores, (n_samples, n_classes)."""

@@ -25,7 +25,7 @@ ROUNDING = 1e-9  # of shares times numbers of samples
 class Thresholds(NamedTuple):
     """How probable a class must be to be predicted, or to be a candidate, at each of ``RATES``."""
 
-    rejection: FloatArray | None  # (101,), of the best class, by the share of known samples that is rejected
+    rejection: FloatArray  # (101,), of the best class, by the share of known samples that is rejected
     sets: Mapping[str, FloatArray]  # (101,) by kind, "seen" and "unseen", by coverage
 
 
@@ -102,12 +102,11 @@ class Prediction:
 
     def rejection_threshold(self, reject: float) -> float:
         """Return the probability of the best class below which ``predict(X, reject=...)`` says unknown."""
-        thresholds = self._thresholds().rejection
-        if thresholds is None:
-            raise UnseenError("This model has no thresholds for unknown classes. Fit the model again.")
+        share = "a share of samples of known classes, at least 0 and below 1, such as 0.05"
+        expect("reject", reject, 0 <= reject < 1, share)
         if np.isin(UNKNOWN, self.classes_.astype(str)):
             raise UnseenError(f"A class is called {UNKNOWN!r}, the label for none of the classes. Rename it.")
-        return rejection_threshold(thresholds, reject)
+        return float(np.interp(reject, RATES, self._thresholds().rejection)) if reject else -np.inf
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Return which classes are candidates of every sample, (n_samples, n_classes), bool; none: unknown.
@@ -162,10 +161,3 @@ def class_thresholds(by_kind: Mapping[str, FloatArray], coverage: float, seen: B
     expect("coverage", coverage, 0 < coverage < 1, share)
     place = int(np.ceil(100 * coverage - ROUNDING))
     return np.asarray(np.where(seen, by_kind["seen"][place], by_kind["unseen"][place]))
-
-
-def rejection_threshold(thresholds: FloatArray, reject: float) -> float:
-    """Return the threshold that rejects this share of samples of known classes, from that of ``RATES``."""
-    share = "a share of samples of known classes, at least 0 and below 1, such as 0.05"
-    expect("reject", reject, 0 <= reject < 1, share)
-    return float(np.interp(reject, RATES, thresholds)) if reject else -np.inf

@@ -175,17 +175,15 @@ def _restore_selection(estimator: ZeroShotClassifier, state: State, tensors: Ten
 
 def _restore_held_out(state: State, tensors: Tensors) -> HeldOut:
     crossed = _restore_trial(tensors, "cross_fitted") if "cross_fitted/y" in tensors else None
-    rejection, bins = state.get("rejection"), ("samples", "confidence", "accuracy")
-    if rejection is not None:
-        thresholds = number_arrays(rejection, len(RATES), "shares", "thresholds")
-        rejection = Rejection(float(rejection["auroc"]), *thresholds)
+    rejection, bins = state["rejection"], ("samples", "confidence", "accuracy")
+    thresholds = number_arrays(rejection, len(RATES), "shares", "thresholds")
     return HeldOut(
         state["rule"],
         [_restore_trial(tensors, f"rehearsal{number}") for number in range(state["rehearsals"])],
         crossed,
         state["retention"],
         state["ratio"],
-        rejection,
+        Rejection(float(rejection["auroc"]), *thresholds),
         {kind: Reliability(*number_arrays(state["reliability"][kind], BINS, *bins)) for kind in KINDS},
         dict(zip(KINDS, number_arrays(state["sets"], len(RATES), *KINDS))),
         dict(state["facts"]),

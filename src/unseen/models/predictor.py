@@ -79,14 +79,13 @@ def _restore(state: State, fitted: Mapping[str, Any]) -> Predictor:
     expect("normalize", normalize, normalize in SCALINGS, "a scaling of samples")
     expect("temperature_", temperature, 0 < temperature < np.inf, "a finite number above 0")
     intercept = fitted["intercept_"] - float(chosen["gamma_"]) * fitted["seen_"]
-    rejection = held_out["rejection"]
     return Predictor(
         LinearClassifier(fitted["coef_"], intercept, normalize, lambda X: as_features(as_rows(X))),
         fitted["classes_"],
         fitted["seen_"],
         temperature,
         Thresholds(
-            None if rejection is None else number_arrays(rejection, len(RATES), "thresholds")[0],
+            number_arrays(held_out["rejection"], len(RATES), "thresholds")[0],
             dict(zip(("seen", "unseen"), number_arrays(held_out["sets"], len(RATES), "seen", "unseen"))),
         ),
         dict(held_out["facts"]),
