@@ -35,7 +35,6 @@ SEEN_FORMS = {
     "indices": [2, 0],
     "range": range(0, 3, 2),
     "mask of integers": [1, 0, 1, 0],
-    "mask of text": ["1", "0", "1", "0"],
 }
 
 

@@ -40,20 +40,17 @@ def find_columns(labels: ArrayLike, names: LabelArray, what: str = "y") -> Index
     named = not _counts_up(names)
     by_name = named and (given.dtype.kind == "U" or names.dtype.kind != "U")
     if given.ndim != 1 or not (by_name or given.dtype.kind in "iu"):
-        expected = "names or indices" if named else "indices (scores has no column names)"
-        raise UnseenError(
-            f"{what} has shape {given.shape} and type {given.dtype}, expected a list of class {expected}."
-        )
+        kind = "names or indices" if named else "indices (scores has no column names)"
+        got = f"shape {given.shape} and type {given.dtype}"
+        raise UnseenError(f"{what} has {got}, expected a list of class {kind}.")
     if by_name:
         lacks = f"is none of the {n_classes} classes {names[0]} .. {names[-1]}"
         return label_positions(given, names, what, lacks)
     outside = (given < 0) | (given >= n_classes)
     if outside.any():
         row = int(outside.argmax())
-        raise UnseenError(
-            f"{what}[{row}] is {given[row]}, but there are {n_classes} classes "
-            f"(labels must be 0..{n_classes - 1})."
-        )
+        known = f"{n_classes} classes (labels must be 0..{n_classes - 1})"
+        raise UnseenError(f"{what}[{row}] is {given[row]}, but there are {known}.")
     return given.astype(np.intp, copy=False)
 
 
@@ -85,8 +82,6 @@ def seen_columns(seen: Any, names: LabelArray) -> BoolArray:
     array([ True, False,  True])
     """
     given, n_classes = _plain_labels(seen), len(names)
-    if given.shape == (n_classes,) and given.dtype.kind == "U" and np.isin(given, ("0", "1")).all():
-        given = given.astype(int)  # a mask on the command line
     if given.shape == (n_classes,) and given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all():
         mask, index = given.astype(bool, copy=False), getattr(seen, "index", None)
         if index is None or callable(index) or _counts_up(index) or _counts_up(names):  # a list has a method
@@ -97,8 +92,6 @@ def seen_columns(seen: Any, names: LabelArray) -> BoolArray:
     columns = find_columns(given, names, "seen")
     if len(np.unique(columns)) < len(columns):
         twice = given[np.bincount(columns)[columns] > 1][0]
-        raise UnseenError(
-            f"seen lists class {str(twice)!r} twice. Pass class names or indices once each, or one bool "
-            "(True or False) per class."
-        )
+        advice = "Pass class names or indices once each, or one bool (True or False) per class."
+        raise UnseenError(f"seen lists class {str(twice)!r} twice. {advice}")
     return class_mask(columns, n_classes)

@@ -16,7 +16,8 @@ from unseen._core.tables import INDEX_NAMES, is_table, read_table
 from unseen.calibration.columns import find_columns, seen_columns
 from unseen.errors import UnseenError
 
-_TORCH = (".pt", ".pth", ".ckpt", ".bin")
+_SAVE = 'Save the scores with numpy.savez("scores.npz", scores=scores, y=y, seen=seen).'
+_SAY_SEEN = "Pass --seen with all seen classes, or save seen (one bool per class) or seen_classes."
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,24 +88,16 @@ def read_scores(
     elif like is not None:
         mask = _seen_like(path, class_names, n_classes, like)
     else:
-        raise UnseenError(
-            f"{path} does not say which classes were seen in training. Pass --seen, or save seen (one bool "
-            "per class) or seen_classes in the file."
-        )
+        raise UnseenError(f"{path} does not say which classes were seen in training. {_SAY_SEEN}")
     return Scores(table, y, mask, class_names)
 
 
 def _read_arrays(path: Path, label: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file; the true class is ``y``, whatever its name there."""
-    if path.suffix.lower() in _TORCH:
-        raise UnseenError(
-            f"{path} is a PyTorch file, which is never loaded here: it could run any code. Save the scores "
-            'with numpy.savez("scores.npz", scores=scores.cpu().numpy(), y=y, seen=seen).'
-        )
     if is_table(path):
         return _read_table(path, label)
     if path.suffix.lower() != ".npz":
-        raise UnseenError(f"{path} has the ending {path.suffix!r}, expected one of .npz, .csv, .parquet.")
+        raise UnseenError(f"{path} ends in {path.suffix!r}, expected one of .npz, .csv, .parquet. {_SAVE}")
     arrays = read_npz(path, ("scores", "seen", "seen_classes", "class_names", label))
     found = {"y" if name == label else name: array for name, array in arrays.items()}
     if "scores" not in found:
@@ -125,16 +118,11 @@ def _seen_like(path: Path, names: tuple[str, ...] | None, n_classes: int, like: 
     """Return which classes are seen in ``like``: by name if both have names, else by position."""
     if names is None or like.class_names is None:
         if n_classes != len(like.seen):
-            raise UnseenError(
-                f"{path} has {n_classes} classes, but gamma was chosen with {len(like.seen)}, and without "
-                "class names in both files they cannot be matched. Save seen or class_names in the file."
-            )
+            differs = f"{path} has {n_classes} classes, but gamma was chosen with {len(like.seen)}."
+            raise UnseenError(f"{differs} {_SAY_SEEN}")
         return like.seen
     known = dict(zip(like.class_names, like.seen, strict=True))
     new = [name for name in names if name not in known]
     if new:
-        raise UnseenError(
-            f"{path} has class {new[0]!r}, which the scores that chose gamma lack. "
-            "Pass --seen with all seen classes, or save seen in the file."
-        )
+        raise UnseenError(f"{path} has class {new[0]!r}, which the scores that chose gamma lack. {_SAY_SEEN}")
     return np.array([known[name] for name in names])
