@@ -116,9 +116,8 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         self, labels: LabelArray, S: FloatArray, X: Any, y: Any
     ) -> tuple[FloatArray, FloatArray]:
         """Return the rows of new classes with prototypes S, of some of which there are samples."""
-        raise UnseenError(
-            f"{type(self).__name__} cannot use samples of new classes. Leave X and y out, or use LDA."
-        )
+        name = type(self).__name__
+        raise UnseenError(f"{name} cannot use samples of new classes. Leave X and y out, or use LDA.")
 
     def warn_about_fit(self) -> None:
         """Warn about what a user of this model should know; not called for every candidate in selection."""
@@ -228,19 +227,15 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             new = align(new, self.attribute_names_.tolist())
         labels, S = new.index, new.values
         if S.shape[1] != self.prototypes_.shape[1]:
-            raise UnseenError(
-                f"The new prototypes have {S.shape[1]} attributes, expected {self.prototypes_.shape[1]} "
-                "as in the prototypes of the fitted classes."
-            )
+            expected = f"{self.prototypes_.shape[1]} as in the prototypes of the fitted classes"
+            raise UnseenError(f"The new prototypes have {S.shape[1]} attributes, expected {expected}.")
         if classes is not None:
             labels = np.asarray(classes)
         elif prototype_parts(prototypes).labels is None:
             labels = self._next_labels(len(S))
         known = np.isin(labels, self.classes_)
         if known.any():
-            raise UnseenError(
-                f"Class {str(labels[known][0])!r} is already known. Give the new class another name."
-            )
+            raise UnseenError(f"Class {str(labels[known][0])!r} is already known. Give it another name.")
         if X is None and y is None:
             coef, intercept = self.rows(S)
         elif X is None or y is None:

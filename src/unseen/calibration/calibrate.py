@@ -121,10 +121,7 @@ def calibrate(
     """
     y, seen = scores.y, scores.seen
     if y is None:
-        raise UnseenError(
-            "The scores have no true classes, which calibrate needs: expected a column or array 'y', or that "
-            "of --label."
-        )
+        raise UnseenError("The scores have no true classes. Save them as y, or name their column by --label.")
     maxima = ScoreMaxima.from_scores(scores.scores, seen)
     found = {}
     for weights in AVERAGINGS:

@@ -117,10 +117,8 @@ class CalibratedClassifier(
         maxima = []
         for _, (scores,) in iter_scores(self.estimator, X):
             if scores.shape[1:] != self.classes_.shape:
-                raise UnseenError(
-                    f"The scores have shape {scores.shape}, expected one column for each of "
-                    f"{len(self.classes_)} classes."
-                )
+                expected = f"one column for each of {len(self.classes_)} classes"
+                raise UnseenError(f"The scores have shape {scores.shape}, expected {expected}.")
             maxima.append(ScoreMaxima.from_scores(scores, self.seen_))
         return ScoreMaxima.concatenate(maxima)
 
@@ -138,8 +136,6 @@ class CalibratedClassifier(
             return seen_columns(self.seen, self.classes_)
         labels = seen_labels(self.estimator)
         if labels is None:
-            raise UnseenError(
-                f"{type(self.estimator).__name__} does not say which classes it has seen. "
-                "Pass seen=[...], the labels of the classes that had training samples."
-            )
+            name = type(self.estimator).__name__
+            raise UnseenError(f"{name} does not say which classes it has seen. Pass them as seen=[...].")
         return np.isin(self.classes_, labels)

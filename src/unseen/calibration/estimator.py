@@ -88,10 +88,7 @@ class CalibratedEstimator(Prediction):
         check_is_fitted(self, "gamma_")
         method = last_step(self.estimator_)
         if not isinstance(method, ZeroShotClassifier):
-            raise UnseenError(
-                f"{type(method).__name__} cannot be explained: its rows do not follow from descriptions. "
-                "Use a method of unseen."
-            )
+            raise UnseenError(f"{type(method).__name__} cannot be explained. Use a method of unseen.")
         if isinstance(self.estimator_, Pipeline):
             X = self.estimator_[:-1].transform(X)
         return explain(method, X, rival, top, np.where(self.seen_, self.gamma_, 0.0))

@@ -103,10 +103,8 @@ def check_scores(scores: ArrayLike) -> FloatArray:
     """Return scores as floats of shape (samples, classes)."""
     table = np.asarray(scores)
     if table.ndim != 2 or table.dtype.kind not in "fiub":
-        raise UnseenError(
-            f"scores has shape {table.shape} and type {table.dtype}, "
-            "expected numbers of shape (samples, classes)."
-        )
+        got = f"shape {table.shape} and type {table.dtype}"
+        raise UnseenError(f"scores has {got}, expected numbers of shape (samples, classes).")
     return table if table.dtype.kind == "f" else table.astype(np.float64)
 
 
@@ -125,9 +123,8 @@ def _best_columns(scores: FloatArray, columns: IndexArray) -> tuple[FloatArray, 
         best[block] = part[np.arange(len(part)), position[block]]
     if np.isnan(best).any():  # argmax stops at the first NaN of a row
         row = int(np.isnan(best).argmax())
-        raise UnseenError(
-            f"scores[{row}, {columns[position[row]]}] is NaN, expected a number (-inf excludes a class)."
-        )
+        column = columns[position[row]]
+        raise UnseenError(f"scores[{row}, {column}] is NaN, expected a number (-inf excludes a class).")
     return best, np.where(best > -np.inf, np.append(columns, -1)[position], -1)
 
 
