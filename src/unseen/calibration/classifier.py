@@ -137,5 +137,5 @@ class CalibratedClassifier(
         labels = seen_labels(self.estimator)
         if labels is None:
             name = type(self.estimator).__name__
-            raise UnseenError(f"{name} does not say which classes it has seen. Pass them as seen=[...].")
+            raise UnseenError(f"{name} does not name the classes it has seen. Pass seen=[...], their labels.")
         return np.isin(self.classes_, labels)
