@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unseen._core.blocks import FloatArray, IndexArray
+from unseen._core.blocks import FloatArray, IndexArray, class_sums
 from unseen._core.labels import UNKNOWN, is_missing, label_positions
 from unseen._core.prototypes import prototype_parts
 from unseen._core.tables import read_csv
@@ -113,14 +113,9 @@ class Taxonomy:
 
 def best_nodes(level: Level, p: FloatArray) -> tuple[IndexArray, FloatArray]:
     """Return the most probable node of a level for every sample, and its probability, (samples,) each."""
-    from scipy.sparse import csr_array
-
-    (grouped,) = np.nonzero(level.of_class >= 0)
-    entries = (np.ones(len(grouped)), (grouped, level.of_class[grouped]))
-    members = csr_array(entries, shape=(len(level.of_class), len(level.nodes)))
-    sums = np.asarray(p @ members)  # (samples, nodes)
-    best = sums.argmax(axis=1)
-    return best, np.take_along_axis(sums, best[:, None], axis=1)[:, 0]
+    grouped = level.of_class >= 0
+    sums = class_sums(p.T[grouped], level.of_class[grouped], len(level.nodes))  # (nodes, samples)
+    return sums.argmax(axis=0), sums.max(axis=0)
 
 
 # ---- from tables to levels -----------------------------------------------------------------------------
