@@ -127,7 +127,7 @@ def test_what_is_not_a_file_is_no_output(tmp_path):
     with pytest.raises(UnseenError, match="it is a folder"):
         check_output(tmp_path, force=True)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UnseenError, match="not a regular file"):
+    with pytest.raises(UnseenError, match="a folder or a device"):
         check_output(tmp_path / "pipe", force=True)
 
 

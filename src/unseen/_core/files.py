@@ -89,8 +89,6 @@ def check_output(
         Called with an existing file; returns whether it may be replaced without ``force``.
     """
     path = Path(path)
-    if path.is_dir():
-        raise UnseenError(f"Cannot write {path}: it is a folder. Name a file.")
     try:
         with tempfile.NamedTemporaryFile(prefix=f".{path.stem}-", dir=path.parent):
             pass
@@ -99,7 +97,7 @@ def check_output(
     if not path.exists():
         return
     if not path.is_file():
-        raise UnseenError(f"Cannot write {path}: it is not a regular file. Name another file.")
+        raise UnseenError(f"Cannot write {path}: it is a folder or a device. Name another file.")
     for source in inputs:
         if source is not None and _holds(Path(source), path):
             reason = "this command reads it, and never replaces its input"
