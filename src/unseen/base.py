@@ -183,16 +183,14 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         columns = candidate_columns(self.classes_, candidates)
         chosen = slice(None) if candidates is None else columns  # no copy of all rows
         best = [scores.argmax(axis=1) for _, (scores,) in iter_scores(self, X, chosen)]
-        labels: LabelArray = self.classes_[columns[np.concatenate(best)]]
-        return labels
+        return np.asarray(self.classes_[columns[np.concatenate(best)]])
 
     def check_samples(self, X: Any) -> Any:
         """Return checked samples; those on disk stay there and are checked while they are read."""
         self.solve()
         X = as_rows(X)
-        checked = validate_data(
-            self, X[:1] if isinstance(X, Rows) else X, reset=False, dtype=[np.float64, np.float32]
-        )
+        in_memory = X[:1] if isinstance(X, Rows) else X
+        checked = validate_data(self, in_memory, reset=False, dtype=[np.float64, np.float32])
         return X if isinstance(X, Rows) else checked
 
     def linear_classifier(self) -> LinearClassifier | None:
@@ -447,8 +445,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     def _next_labels(self, n: int) -> LabelArray:
         if self.classes_.dtype.kind not in "iu":
             raise UnseenError("The classes have names: pass classes=[...], one name per new prototype.")
-        labels: LabelArray = np.arange(n) + self.classes_.max() + 1
-        return labels
+        return np.asarray(np.arange(n) + self.classes_.max() + 1)
 
 
 def last_step(estimator: Any) -> Any:

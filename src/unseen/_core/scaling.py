@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Self
 
 import numpy as np
@@ -61,14 +60,12 @@ def row_lengths(X: FloatArray) -> tuple[FloatArray, BoolArray]:
     return np.where(safe, norm, 1), safe
 
 
-def scaled_products(
-    X: FloatArray, coefs: Matrices, normalize: str | None, out: Matrices = ()
-) -> list[FloatArray]:
-    """Return ``scale_rows(X, normalize) @ coef`` for each coef (features, columns), in ``out`` if given.
+def scaled_products(X: FloatArray, coefs: Matrices, normalize: str | None, out: Matrices) -> list[FloatArray]:
+    """Return ``scale_rows(X, normalize) @ coef`` for each coef (features, columns), in ``out``.
 
     The lengths of the rows divide the features or the scores, whichever are fewer.
 
-    >>> scaled_products(np.array([[3.0, 4.0]]), [np.array([[1.0], [0.0]])], "l2")
+    >>> scaled_products(np.array([[3.0, 4.0]]), [np.array([[1.0], [0.0]])], "l2", [np.empty((1, 1))])
     [array([[0.6]])]
     """
     if normalize == "sqrt":
@@ -78,7 +75,7 @@ def scaled_products(
     rows_first = unit and (sum(coef.shape[1] for coef in coefs) > X.shape[1] or not safe.all())
     if rows_first:
         X = scale_rows(X, "l2")
-    products = [np.matmul(X, coef, out=part) for coef, part in zip(coefs, out or repeat(None))]
+    products = [np.matmul(X, coef, out=part) for coef, part in zip(coefs, out)]
     for scores in products if unit and not rows_first else ():  # (rows, columns)
         scores /= norm[:, None]
     return products

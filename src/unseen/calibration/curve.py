@@ -100,11 +100,16 @@ class SeenUnseenCurve:
         Here ``y`` holds column numbers and ``seen`` one bool per class.
         """
         mask = np.asarray(seen)
-        columns, count = _check_label_columns(y, len(maxima), mask)
+        columns = find_columns(y, np.arange(len(mask)))
+        if len(columns) != len(maxima):
+            got = f"y has shape {columns.shape}"
+            raise UnseenError(f"{got}, expected the class of each of {len(maxima)} samples.")
+        expect_both_kinds(mask[columns])
         # Calibration can win or lose the samples that are right among the classes of their own side.
         right = np.flatnonzero((maxima.argmax_seen == columns) | (maxima.argmax_unseen == columns))
         samples = right[maxima.flips[right].argsort()]
         d, resolution = maxima.flips[samples], _resolution_of(maxima, samples)
+        count = np.bincount(columns, minlength=len(mask))
         unseen, kept, h = _accumulate(columns[samples], mask, count, weights)
         last = np.append(d[1:] > d[:-1], True)[: len(d)]  # samples with equal d flip together
         if not last.all():
@@ -233,15 +238,6 @@ class SeenUnseenCurve:
 def _largest(value: FloatArray) -> IndexArray:
     """Return the indices of all entries that equal the largest one up to rounding."""
     return np.flatnonzero(value >= value.max() - ROUNDING)
-
-
-def _check_label_columns(y: ArrayLike, n_samples: int, seen: BoolArray) -> tuple[IndexArray, IndexArray]:
-    """Return y as columns, and the number of samples of each class; reject y without both kinds of class."""
-    labels = find_columns(y, np.arange(len(seen)))
-    if len(labels) != n_samples:
-        raise UnseenError(f"y has shape {labels.shape}, expected the class of each of {n_samples} samples.")
-    expect_both_kinds(seen[labels])
-    return labels, np.bincount(labels, minlength=len(seen))
 
 
 def _resolution_of(maxima: ScoreMaxima, samples: IndexArray) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from unseen._core.blocks import BoolArray, FloatArray, top_columns
+from unseen._core.display import data_frame
 from unseen._core.labels import UNKNOWN, LabelArray, candidate_columns
 from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
@@ -96,7 +97,8 @@ class Prediction:
             if groups is not None:
                 found = groups.answer(p, confidence).label
             if threshold is not None:
-                found = with_unknown(found, p.max(axis=1) < threshold)
+                unknown = -1 if found.dtype.kind == "i" else UNKNOWN
+                found = np.where(p.max(axis=1) < threshold, unknown, found)
             labels.append(found)
         return np.concatenate(labels)
 
@@ -122,13 +124,11 @@ class Prediction:
 
     def predict_top(self, X: Any, k: int = 3) -> Any:
         """Return a pandas DataFrame of the k best classes of every sample, with probability and kind."""
-        import pandas as pd
-
         expect("k", k, k >= 1, "a number of classes, at least 1")
         sure = self.predict_proba(X)  # (samples, classes)
         top = top_columns(sure, min(k, sure.shape[1]))  # (samples, k)
         n, k = top.shape
-        return pd.DataFrame(
+        return data_frame(
             {
                 "sample": np.repeat(np.arange(n), k),
                 "rank": np.tile(np.arange(1, k + 1), n),
@@ -137,17 +137,6 @@ class Prediction:
                 "kind": np.where(self.seen_[top.ravel()], "seen", "unseen"),
             }
         )
-
-
-def with_unknown(labels: LabelArray, unknown: BoolArray) -> LabelArray:
-    """Return the labels with ``"unknown"`` in some places; -1 if they are integers.
-
-    >>> with_unknown(np.array([3, 4]), np.array([False, True]))
-    array([ 3, -1])
-    """
-    if labels.dtype.kind == "i":
-        return np.where(unknown, -1, labels)
-    return np.where(unknown, UNKNOWN, labels)
 
 
 def probabilities(scores: FloatArray, temperature: float) -> FloatArray:

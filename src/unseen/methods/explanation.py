@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from unseen._core.blocks import FloatArray, IndexArray, top_columns
 from unseen._core.labels import label_positions
 from unseen._core.prototypes import embedding_names
-from unseen._core.rows import Rows, as_rows
+from unseen._core.rows import as_rows, read_rows
 from unseen._core.scaling import scale_rows
 from unseen.errors import UnseenError, expect, import_extra
 
@@ -218,8 +218,7 @@ def explain(
     expect("top", top, top >= 1, "at least 1")
     if len(model.classes_) < 2:
         raise UnseenError("The model has one class, so there is no rival. Add a class first.")
-    X = as_rows(X)
-    X = X[:] if isinstance(X, Rows) else X
+    X = read_rows(as_rows(X), slice(None))
     bias = np.zeros(len(model.classes_)) if bias is None else bias
     pairs = choose_pairs(model.similarity(X) - bias, None if rival is None else _column(model, rival))
     rows = scale_rows(np.asarray(X, dtype=np.float64), model.normalize)
