@@ -198,11 +198,7 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         return self._linear() if type(self).similarity is ZeroShotClassifier.similarity else None
 
     def add_classes(
-        self,
-        prototypes: Any,
-        classes: ArrayLike | None = None,
-        X: ArrayLike | None = None,
-        y: ArrayLike | None = None,
+        self, prototypes: Any, classes: ArrayLike | None = None, X: Any = None, y: ArrayLike | None = None
     ) -> Self:
         """Add classes by their descriptions, and by a few samples if there are any; nothing is trained.
 

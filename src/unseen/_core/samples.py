@@ -71,7 +71,7 @@ def as_samples(
     X, labels = as_rows(X), check_labels(y)
     X = X if hasattr(X, "shape") else np.asarray(X)  # ready for indexing; what is on disk stays there
     if n_rows(X) != len(labels):
-        raise UnseenError(f"X has {n_rows(X)} samples but y {len(labels)} labels. Pass one label per sample.")
+        raise UnseenError(f"X has {n_rows(X)} samples but y has {len(labels)} labels. Pass a label for each.")
     weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
     if groups is not None and np.shape(groups) != labels.shape:
         raise UnseenError(f"groups has shape {np.shape(groups)}, expected {labels.shape}: one per sample.")

@@ -15,7 +15,7 @@ from unseen._core.representation import Documented
 from unseen._core.rows import read_rows
 from unseen._core.scoring import class_scores, iter_scores, score_method
 from unseen.calibration.columns import column_names, find_columns, seen_columns
-from unseen.calibration.curve import Goal, OperatingPoint, ScoreMaxima, SeenUnseenCurve
+from unseen.calibration.curve import Goal, ScoreMaxima, SeenUnseenCurve
 from unseen.errors import UnseenError
 from unseen.metrics import seen_labels
 
@@ -72,12 +72,6 @@ class CalibratedClassifier(
     >>> clf.gamma_ > 3
     True
     """
-
-    classes_: LabelArray
-    seen_: BoolArray
-    curve_: SeenUnseenCurve
-    point_: OperatingPoint
-    gamma_: float
 
     def __init__(
         self,

@@ -102,8 +102,8 @@ class SeenUnseenCurve:
         mask = np.asarray(seen)
         columns = find_columns(y, np.arange(len(mask)))
         if len(columns) != len(maxima):
-            got = f"y has shape {columns.shape}"
-            raise UnseenError(f"{got}, expected the class of each of {len(maxima)} samples.")
+            expected = f"the class of each of {len(maxima)} samples"
+            raise UnseenError(f"y has shape {columns.shape}, expected {expected}.")
         expect_both_kinds(mask[columns])
         # Calibration can win or lose the samples that are right among the classes of their own side.
         right = np.flatnonzero((maxima.argmax_seen == columns) | (maxima.argmax_unseen == columns))

@@ -67,10 +67,8 @@ class Goal:
         conditions = ("seen", self.min_seen, point.seen), ("unseen", self.min_unseen, point.unseen)
         for kind, bound, got in conditions:
             if bound is not None and got < bound - ROUNDING:
-                raise UnseenError(
-                    f"No gamma gives min_{kind}={bound:g}: the highest accuracy on {kind} samples is "
-                    f"{got:.1f} %. Lower the threshold."
-                )
+                highest = f"the highest accuracy on {kind} samples is {got:.1f} %"
+                raise UnseenError(f"No gamma gives min_{kind}={bound:g}: {highest}. Lower the threshold.")
         return point
 
 

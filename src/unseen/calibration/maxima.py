@@ -168,10 +168,8 @@ def class_columns(model: Any, labels: LabelArray) -> Any:
     """Return the columns of the labels in the scores of a model, all of them as a slice: no copy."""
     known = np.isin(labels, model.classes_)
     if not known.all():
-        raise UnseenError(
-            f"{type(model).__name__} has no score for class {str(labels[~known][0])!r}, which had no "
-            "training sample here. Use a method that describes every class: pass prototypes=..., one row "
-            "per class, seen and unseen."
-        )
+        lacking = f"{type(model).__name__} has no score for class {str(labels[~known][0])!r}"
+        advice = "Use a method that describes every class: pass prototypes=..., one row per class"
+        raise UnseenError(f"{lacking}. {advice}, seen and unseen.")
     columns = label_positions(labels, model.classes_)
     return slice(None) if np.array_equal(columns, np.arange(len(model.classes_))) else columns

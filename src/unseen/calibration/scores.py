@@ -45,11 +45,7 @@ class Scores:
 
 
 def read_scores(
-    path: Path,
-    seen: Sequence[str] | None = None,
-    *,
-    label: str | None = None,
-    like: Scores | None = None,
+    path: Path, seen: Sequence[str] | None = None, *, label: str | None = None, like: Scores | None = None
 ) -> Scores:
     """Read scores, with the true class of every sample if the file has it.
 

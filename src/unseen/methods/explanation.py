@@ -130,17 +130,16 @@ class Pair:
         single, (described, total) = products[:-2], products[-2:]
         difference = float(total + self.calibration)
         rest = {"samples": total - described, "calibration": self.calibration}
-        shown: list[tuple[str, int, float | None]]
         if len(single) or not len(self.names):
             listed = strongest(single, top)
-            shown = [("attribute", at, float(single[at])) for at in listed]
+            parts = [self._part("attribute", float(single[at]), difference, at) for at in listed]
             others = float(single.sum() - single[listed].sum())
             rest = {"other attributes": others, "interaction": described - single.sum()} | rest
         else:
             heaviest = np.argsort(-np.abs(self.values), axis=1, kind="stable")[:, :top]  # (2, top)
-            shown = [("seen class", at, None) for at in dict.fromkeys(heaviest.ravel().tolist())]
+            shown = dict.fromkeys(heaviest.ravel().tolist())
+            parts = [self._part("seen class", None, difference, at) for at in shown]
             rest = {"description": described} | rest
-        parts = [self._part(kind, value, difference, at) for kind, at, value in shown]
         noise = ROUNDING * (np.abs(single).sum() + abs(described) + abs(total))
         parts += [self._part(kind, float(v), difference) for kind, v in rest.items() if abs(v) > noise]
         return Reason(sample, self.best, self.rival, difference, tuple(parts))
@@ -195,11 +194,7 @@ def strongest(values: FloatArray, top: int) -> list[int]:
 
 
 def explain(
-    model: ZeroShotClassifier,
-    X: ArrayLike,
-    rival: Any = None,
-    top: int = 5,
-    bias: FloatArray | None = None,
+    model: ZeroShotClassifier, X: ArrayLike, rival: Any = None, top: int = 5, bias: FloatArray | None = None
 ) -> Explanation:
     """Return why each sample is of its class and not of its closest rival, or of one that you name.
 
