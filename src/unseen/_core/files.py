@@ -100,8 +100,7 @@ def check_output(
         raise UnseenError(f"Cannot write {path}: it is a folder or a device. Name another file.")
     for source in inputs:
         if source is not None and _holds(Path(source), path):
-            reason = "this command reads it, and never replaces its input"
-            raise UnseenError(f"Cannot write {path}: {reason}. Name another file.")
+            raise UnseenError(f"Cannot write {path}: a command never replaces its input. Name another file.")
     if force or not path.stat().st_size or (may_replace is not None and may_replace(path)):
         return
     raise UnseenError(f"{path} exists already. Name another file, or replace it with --force.")

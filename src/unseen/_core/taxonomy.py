@@ -69,10 +69,8 @@ class Taxonomy:
         pairs = tuple(name.lower() for name in header) == PAIRS
         parents = _link_nodes(source, header, rows, pairs)
         labels = [str(label).strip() for label in np.asarray(classes).tolist()]
-        missing = [label for label in labels if (0, label) not in parents]
-        if missing:
-            others = [name for column, name in parents if column == 0 and name not in labels]
-            label_positions(missing, np.array(others, dtype=str), "The model", f"has no line in {source}")
+        known = np.array([name for column, name in parents if column == 0], dtype=str)
+        label_positions(labels, known, "The model", f"has no line in {source}")  # rejects other spelling
         lineages = [_lineage(source, parents, label) for label in labels]
         _check_names(source, lineages)
         return cls(tuple(_make_levels(lineages, None if pairs else header)))

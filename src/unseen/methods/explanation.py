@@ -215,7 +215,10 @@ def explain(
         raise UnseenError("The model has one class, so there is no rival. Add a class first.")
     X = read_rows(as_rows(X), slice(None))
     bias = np.zeros(len(model.classes_)) if bias is None else bias
-    pairs = choose_pairs(model.similarity(X) - bias, None if rival is None else _column(model, rival))
+    pairs = top_columns(model.similarity(X) - bias, 2)  # (samples, 2), the best class and its rival
+    if rival is not None:
+        other = _column(model, rival)
+        pairs[pairs[:, 0] != other, 1] = other
     rows = scale_rows(np.asarray(X, dtype=np.float64), model.normalize)
     used = np.unique(pairs)
     weights = model.seen_weights(used) if meaningful_names(model) is None else None  # (used, n_classes)
@@ -227,19 +230,6 @@ def explain(
         products = rows[samples] @ compared.coef.T + compared.intercept  # (samples, attributes + 2)
         reasons |= {sample: compared.reason(sample, row, top) for sample, row in zip(samples, products)}
     return Explanation([reasons[sample] for sample in range(len(rows))])
-
-
-def choose_pairs(scores: FloatArray, rival: int | None) -> IndexArray:
-    """Return the columns of the best class and of its rival, (samples, 2).
-
-    >>> scores = np.array([[3.0, 1.0, 2.0], [0.0, 4.0, 1.0]])
-    >>> choose_pairs(scores, None).tolist(), choose_pairs(scores, 1).tolist()
-    ([[0, 2], [1, 2]], [[0, 1], [1, 2]])
-    """
-    pairs = top_columns(scores, 2)
-    if rival is not None:
-        pairs[pairs[:, 0] != rival, 1] = rival
-    return pairs
 
 
 def _column(model: ZeroShotClassifier, rival: Any) -> int:
