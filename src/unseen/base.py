@@ -381,11 +381,9 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
     def _check_space(self, S: FloatArray, n_features: int) -> None:
         """Reject prototypes of another width if they must be points in the space of the features."""
         if self.shares_space() and self.prototypes is not None and S.shape[1] != n_features:
-            raise UnseenError(
-                f"{type(self).__name__} compares samples with prototypes directly, but prototypes has "
-                f"{S.shape[1]} columns and X has {n_features} features. Pass embeddings of one space, or "
-                "choose a method that learns the mapping, such as LDA without anchor."
-            )
+            widths = f"prototypes has {S.shape[1]} columns and X has {n_features} features"
+            advice = "Pass embeddings of one space, or choose a method that learns the mapping."
+            raise UnseenError(f"{type(self).__name__} compares samples with prototypes: {widths}. {advice}")
 
     def _group(self) -> tuple[tuple[str, str], ...]:
         """Return what two models must share to be solved together."""

@@ -174,13 +174,8 @@ def _find_warnings(scores: Scores, absent: Sequence[str]) -> Iterator[str]:
     size = np.abs(table).max(axis=0, initial=0, where=np.isfinite(table))  # (classes,)
     seen, unseen = (float(size[side].max(initial=0.0)) for side in (scores.seen, ~scores.seen))
     if seen and unseen and max(seen / unseen, unseen / seen) >= _SIDE_SCALE:
-        yield (
-            f"the scores of seen classes reach {seen:.3g}, those of unseen classes {unseen:.3g}. Calibration "
-            "subtracts one number and cannot correct another scale: standardize each side first."
-        )
+        sizes = f"the scores of seen classes reach {seen:.3g}, those of unseen classes {unseen:.3g}"
+        yield f"{sizes}. Calibration cannot correct another scale: standardize each side first."
     # near 1, probabilities leave no room for a difference
     if np.isfinite(table).all() and table.min() >= 0 and np.abs(table.sum(axis=1) - 1).max() <= _SUM:
-        yield (
-            "the scores of every sample sum to 1, so they are probabilities. Their logarithms calibrate "
-            "better: save numpy.log(scores)."
-        )
+        yield "the scores are probabilities. Their logarithms calibrate better: save numpy.log(scores)."

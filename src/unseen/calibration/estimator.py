@@ -77,9 +77,8 @@ class CalibratedEstimator(Prediction):
     def linear_classifier(self) -> LinearClassifier | None:
         """Return what scores samples, with gamma in the intercepts; None if the estimator is not linear."""
         linear = getattr(self.estimator_, "linear_classifier", lambda: None)()
-        return (
-            None if linear is None else replace(linear, intercept=linear.intercept - self.gamma_ * self.seen_)
-        )
+        bias = self.gamma_ * self.seen_
+        return None if linear is None else replace(linear, intercept=linear.intercept - bias)
 
     def explain(self, X: Any, rival: Any = None, top: int = 5) -> Explanation:
         """Return which attributes decide, as ``ZeroShotClassifier.explain`` does, and the part of gamma."""
