@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
 
-from unseen._core.blocks import BLOCK, FloatArray, IndexArray, row_blocks
+from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.labels import LabelArray
 from unseen._core.rows import Rows, choose_rows, read_ahead
 from unseen._core.scaling import Standardization, scale_rows
@@ -55,13 +55,13 @@ class Training:
             return compute()
         return self.workspace.once((key, self.normalize, self.standard is None, *details), compute)
 
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, IndexArray]]:
+    def blocks(self) -> Iterator[tuple[FloatArray, IndexArray]]:
         """Yield (scaled rows, class indices) block by block, in order."""
-        return read_ahead(lambda block: (self.rows(block), self.y[block]), row_blocks(len(self.y), size))
+        return read_ahead(lambda block: (self.rows(block), self.y[block]), row_blocks(len(self.y)))
 
-    def weight_blocks(self, size: int = BLOCK) -> Iterator[FloatArray | None]:
+    def weight_blocks(self) -> Iterator[FloatArray | None]:
         """Yield the weights of the samples in each of the ``blocks``."""
-        for block in row_blocks(len(self.y), size):
+        for block in row_blocks(len(self.y)):
             yield None if self.weight is None else self.weight[block]
 
 

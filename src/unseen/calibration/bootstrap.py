@@ -23,9 +23,9 @@ class Bootstrap:
     ausuc: FloatArray
     gamma: FloatArray
 
-    def interval(self, name: Literal["h", "ausuc", "gamma"], confidence: float = 0.95) -> tuple[float, float]:
-        """Return the percentile interval of ``"h"``, ``"ausuc"`` or ``"gamma"``."""
-        return percentile_interval(getattr(self, name), confidence)
+    def interval(self, name: Literal["h", "ausuc", "gamma"]) -> tuple[float, float]:
+        """Return the 95 % percentile interval of ``"h"``, ``"ausuc"`` or ``"gamma"``."""
+        return percentile_interval(getattr(self, name))
 
 
 def bootstrap(
