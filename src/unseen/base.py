@@ -189,8 +189,8 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
         """Return checked samples; those on disk stay there and are checked while they are read."""
         self.solve()
         X = as_rows(X)
-        in_memory = X[:1] if isinstance(X, Rows) else X
-        checked = validate_data(self, in_memory, reset=False, dtype=[np.float64, np.float32])
+        few = X[:1] if isinstance(X, Rows) else X
+        checked = validate_data(self, few, reset=False, dtype=[np.float64, np.float32])
         return X if isinstance(X, Rows) else checked
 
     def linear_classifier(self) -> LinearClassifier | None:

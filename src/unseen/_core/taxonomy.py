@@ -70,7 +70,7 @@ class Taxonomy:
         parents = _link_nodes(source, header, rows, pairs)
         labels = [str(label).strip() for label in np.asarray(classes).tolist()]
         known = np.array([name for column, name in parents if column == 0], dtype=str)
-        label_positions(labels, known, "The model", f"has no line in {source}")  # rejects other spelling
+        label_positions(labels, known, "The model", f"has no line in {source}")  # all of them, or an error
         lineages = [_lineage(source, parents, label) for label in labels]
         _check_names(source, lineages)
         return cls(tuple(_make_levels(lineages, None if pairs else header)))
