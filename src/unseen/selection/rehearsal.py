@@ -9,7 +9,7 @@ candidates.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from unseen._core.labels import LabelArray, distinct_labels, label_positions
 from unseen._core.rows import choose_rows
 from unseen._core.samples import TrainingSet
 from unseen._core.scoring import iter_scores
-from unseen.base import ZeroShotClassifier, last_step
+from unseen.base import Params, ZeroShotClassifier, last_step
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.maxima import class_columns, score_maxima
 from unseen.errors import UnseenError
@@ -34,7 +34,6 @@ FoldIndices = tuple[IndexArray, IndexArray]  # (train, validation)
 # (all classes, those of train, those of validation) -> the classes to choose from
 Candidates = Callable[[LabelArray, LabelArray, LabelArray], LabelArray]
 Tried = tuple[SeenUnseenCurve | None, "Trial"]  # no curve if only samples are held out
-Params = Mapping[str, Any]  # values by parameter name, as ``set_params`` takes them
 N_REHEARSALS = 12
 N_PARTS = 5  # a cross-fitted model trains on all samples but one part of five
 KEPT = 2**17  # scores that are kept of a trial, a megabyte at most

@@ -23,7 +23,7 @@ from unseen._core.progress import progress
 from unseen._core.prototypes import as_prototypes
 from unseen._core.representation import Documented, shorten_help
 from unseen._core.samples import TrainingSet, as_samples
-from unseen.base import ZeroShotClassifier, last_step
+from unseen.base import Params, ZeroShotClassifier, last_step
 from unseen.calibration.curve import Goal, SeenUnseenCurve, mean_curve
 from unseen.calibration.estimator import CalibratedEstimator
 from unseen.datasets.splits import GZSLFolds
@@ -32,7 +32,6 @@ from unseen.selection.confidence import HeldOut
 from unseen.selection.gamma import choose_retention, gamma_at_retention, seen_alone
 from unseen.selection.rehearsal import (
     FoldIndices,
-    Params,
     Trial,
     cross_fit_parts,
     fit_each,
