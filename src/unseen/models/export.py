@@ -12,7 +12,7 @@ from unseen._core.files import atomic_path, write_npz
 from unseen._core.labels import LabelArray
 from unseen._core.scaling import has_unit_rows
 from unseen.base import ZeroShotClassifier
-from unseen.errors import UnseenError, expect, need_extra
+from unseen.errors import UnseenError, expect, import_extra
 
 FORMATS = ("onnx", "npz")
 LAYER_FORMAT = 1  # what the arrays and the metadata of a layer are called and mean
@@ -106,10 +106,9 @@ def export(
 
 
 def _write_onnx(layer: LinearLayer, path: Path, backbone: ImageNetwork | None, softmax: bool) -> None:
-    try:
-        from unseen.models.onnx_graph import layer_model, merged_model
-    except ImportError:
-        raise need_extra("onnx", "export", "Writing ONNX") from None
+    import_extra("onnx", "export", "Writing ONNX")
+    from unseen.models.onnx_graph import layer_model, merged_model
+
     model = layer_model(layer, softmax) if backbone is None else merged_model(backbone, layer, softmax)
     with atomic_path(path) as temporary:
         temporary.write_bytes(model.SerializeToString())

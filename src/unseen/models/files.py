@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unseen import __version__
 from unseen._core.files import atomic_path
 from unseen._core.hub import HUB_PREFIX
-from unseen.errors import UnseenError, one_line
+from unseen.errors import UnseenError, rephrase_errors
 
 FORMAT = "unseen model"
 VERSION = 2  # of the format; files of version 1, from before the first release, are rejected
@@ -54,14 +54,8 @@ def read_file(path: str | PathLike[str]) -> Iterator[tuple[State, Tensors]]:
 
         path = fetch_model(str(path))
     text, tensors = _read(Path(path))
-    try:
+    with rephrase_errors(f"{str(path)!r} is not a complete model"):
         yield json.loads(text), tensors
-    except (UnseenError, MemoryError):
-        raise
-    except Exception as error:  # in whatever way its parts do not fit together
-        raise UnseenError(
-            f"{str(path)!r} is not a complete model ({type(error).__name__}: {one_line(error)})."
-        ) from error
 
 
 def is_model(path: str | PathLike[str]) -> bool:

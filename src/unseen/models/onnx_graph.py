@@ -24,7 +24,7 @@ from onnx.helper import (
 from onnx.numpy_helper import from_array
 
 from unseen import __version__
-from unseen.errors import UnseenError, one_line
+from unseen.errors import UnseenError, rephrase_errors
 from unseen.models.export import LAYER_FORMAT
 
 if TYPE_CHECKING:
@@ -50,11 +50,13 @@ def layer_model(layer: LinearLayer, softmax: bool = False) -> ModelProto:
 
 def merged_model(network: ImageNetwork, layer: LinearLayer, softmax: bool = False) -> ModelProto:
     """Return network and layer in one: pixels as the network takes them to what the layer gives."""
-    backbone = _read_network(network)
+    with rephrase_errors(f"{str(network.file)!r} is not an ONNX model"):
+        backbone = onnx.load(network.file)
     opset = _opset(backbone)
-    shape = _shape(next(value for value in backbone.graph.output if value.name == network.output))
+    output = next(value for value in backbone.graph.output if value.name == network.output)
+    shape = [side.dim_value or None for side in output.type.tensor_type.shape.dim]  # None: left open
     _check_width(network, shape, layer)
-    try:
+    with rephrase_errors(f"{network.file.name} cannot be joined with a classifier"):
         # With every name of the network prefixed, no other part can use the same one.
         merged = compose.add_prefix(backbone, "backbone/")
         source, features = f"backbone/{network.input}", f"backbone/{network.output}"
@@ -65,10 +67,6 @@ def merged_model(network: ImageNetwork, layer: LinearLayer, softmax: bool = Fals
         del graph.output[:]
         graph.output.extend(_outputs(layer, softmax))
         onnx.checker.check_model(merged)
-    except (ValueError, onnx.checker.ValidationError) as error:
-        raise UnseenError(
-            f"{network.file.name} cannot be joined with a classifier: {one_line(error)}"
-        ) from error
     # how an image becomes pixels: size, mean, std, resize, ...
     pixels = {name: json.dumps(value) for name, value in asdict(network.preprocessing).items()}
     return _described(merged, layer, pixels)
@@ -184,13 +182,6 @@ def _constant(name: str, value: Any, dtype: type = np.float32) -> NodeProto:
 # ---- somebody's network -------------------------------------------------------------------------------
 
 
-def _read_network(network: ImageNetwork) -> ModelProto:
-    try:
-        return onnx.load(network.file)
-    except Exception as error:  # protobuf and the reader of external weights have their own errors
-        raise UnseenError(f"{str(network.file)!r} is not an ONNX model: {one_line(error)}") from error
-
-
 def _opset(model: ModelProto) -> int:
     version = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
     if version < OLDEST_OPSET:
@@ -198,11 +189,6 @@ def _opset(model: ModelProto) -> int:
             f"The network uses ONNX opset {version}, expected {OLDEST_OPSET} or later. Export it again."
         )
     return int(version)
-
-
-def _shape(value: ValueInfoProto) -> list[int | None]:
-    """Return the sides of a tensor; None if the network leaves one open."""
-    return [side.dim_value or None for side in value.type.tensor_type.shape.dim]
 
 
 def _check_width(network: ImageNetwork, shape: Sequence[int | None], layer: LinearLayer) -> None:
