@@ -117,7 +117,7 @@ def test_a_file_cannot_name_code_to_run(tmp_path, data, monkeypatch):
 
 def test_parameters_that_are_no_words_or_numbers(tmp_path, data):
     model = LinearSV(data.prototypes).fit(data.X, data.y).set_params(alpha=object())
-    with pytest.raises(UnseenError, match=r"Cannot save parameters\['alpha'\]"):
+    with pytest.raises(UnseenError, match="Cannot save alpha="):
         save_model(model, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 

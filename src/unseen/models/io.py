@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import is_dataclass
 from os import PathLike
 from typing import Any
@@ -93,7 +92,7 @@ def _state(estimator: ZeroShotClassifier) -> tuple[State, Tensors]:
     arrays = {n: v for n, v in fitted.items() if isinstance(v, np.ndarray) and v.dtype.kind in "fiub"}
     state = {
         "method": names.get(place, place),
-        "params": _plain(params, "parameters"),
+        "params": {name: _plain(value, name) for name, value in params.items()},
         "fitted": {name: _plain(value, name) for name, value in fitted.items() if name not in arrays},
     }
     return {"model": state}, {f"model/{name}": array for name, array in arrays.items()}
@@ -119,17 +118,15 @@ def _restore(state: State, tensors: Tensors, method: type[ZeroShotClassifier] | 
 
 def _plain(value: Any, name: str) -> Any:
     """Return a value as JSON types."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if is_dataclass(value):
-        value = vars(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, f"{name}[{key!r}]") for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, name) for item in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    raise UnseenError(f"Cannot save {name}={value!r}: a model file holds numbers, words and arrays.")
+
+    def convert(item: object) -> object:
+        if isinstance(item, np.generic | np.ndarray):
+            return item.tolist()
+        if is_dataclass(item):
+            return vars(item)
+        raise UnseenError(f"Cannot save {name}={item!r}: a model file holds numbers, words and arrays.")
+
+    return json.loads(json.dumps(value, default=convert))
 
 
 # ---- a whole selection -----------------------------------------------------------------------------------
