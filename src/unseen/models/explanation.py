@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from unseen._core.blocks import row_blocks
 from unseen.methods.explanation import COLUMNS, Part, Reason
 from unseen.models.io import Model
-from unseen.models.prediction import Samples, matched_features
+from unseen.models.prediction import Samples, matched_features, write_tables
 
 BATCH = 256  # samples that are explained at a time
 IN_WORDS = {
@@ -100,8 +99,5 @@ def sum_of_classes(weights: Iterable[tuple[str, float]], most: int = 5) -> str:
 
 def write_reasons(reasons: Iterable[Reason], file: Any) -> None:
     """Write one line per part, the reasons one after the other."""
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for reason in reasons:
-        for record in reason.records():
-            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in record.items()})
+    found = (list(reason.records()) for reason in reasons)
+    write_tables(({name: [part[name] for part in parts] for name in COLUMNS} for parts in found), file)
