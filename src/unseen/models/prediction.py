@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -149,8 +148,7 @@ def _labels(content: Mapping[str, NDArray[Any]], n: int) -> NDArray[Any] | None:
         return None
     if names is None or y.dtype.kind not in "iu":
         return y
-    known = len(y) == 0 or (y.min() >= 0 and y.max() < len(names))
-    return names[y] if known else None
+    return names[y] if np.all((y >= 0) & (y < len(names))) else None
 
 
 # ---- from features to tables ------------------------------------------------------------------------------
@@ -187,8 +185,11 @@ def predict_tables(
     threshold = None if reject is None else selected(model).rejection_threshold(reject)
     thresholds = None if coverage is None else selected(model).set_thresholds(coverage)
     top = min(top, len(model.classes_))
+    linear = model.linear_classifier()
+    # the features are checked already, and their columns matched
+    scorer = model if linear is None else replace(linear, check_samples=np.asarray)
     for start, X in samples.features_for(model):
-        for rows, scores in _score_blocks(model, X):
+        for rows, (scores,) in iter_scores(scorer, X):
             p = probabilities(scores.astype(np.float64), getattr(model, "temperature_", 1.0))
             table = _best(model, scores, p, top)
             if groups is not None:
@@ -202,15 +203,6 @@ def predict_tables(
                 yield {"sample": numbers, **table}
             else:
                 yield {"file": samples.names[numbers.start : numbers.stop].tolist(), **table}
-
-
-def _score_blocks(model: AnyModel, X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield (rows, their scores) for features whose columns have been matched."""
-    blocks = iter_scores(model, X)
-    with matched_features():
-        first = next(blocks)  # all samples are checked here
-    for rows, (scores,) in itertools.chain([first], blocks):
-        yield rows, scores
 
 
 def selected(model: ZeroShotClassifier | PredictionT) -> PredictionT:
