@@ -68,10 +68,8 @@ def train(
     ['3', '4', '6']
     """
     S, index = _descriptions(data), training_samples(data)
-    X, y = choose_rows(data.X, index), S.index[data.y[index]]
-    groups = None if data.groups is None else data.groups[index]
-    folds = list(class_folds(data, random_state).split(X, y, groups))
-    samples = as_samples(X, y, groups)
+    samples = as_samples(data.X, S.index[data.y], data.groups).take(index)
+    folds = list(class_folds(data, random_state).split(samples.X, samples.y, samples.groups))
 
     def search(name: str, scaling: str | None = None) -> GZSLClassifierCV:
         estimator = make_method(name, S, random_state, scaling)
@@ -85,7 +83,7 @@ def train(
         searches["cosine"] = search("cosine")
         searches["cosine"].choose_params(samples)
     compared = {name: search.best_score_ for name, search in searches.items()}
-    model.held_out_.facts |= training_facts(data, len(y), candidates[leader][0], compared)
+    model.held_out_.facts |= training_facts(data, len(index), candidates[leader][0], compared)
     _name_features(model.estimator_, data.feature_names)
     card = model.card()
     warn_about(card.checks, stacklevel=2)
