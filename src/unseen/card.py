@@ -204,9 +204,7 @@ def trade_off(model: GZSLClassifierCV) -> list[Mapping[str, Any]]:
 def _gammas_between(model: GZSLClassifierCV) -> list[float]:
     """Return gammas from 0 to that of the model, at equal steps of retention if there are samples for it."""
     crossed = model.held_out_.cross_fitted
-    if model.gamma_ == 0:
-        return [0.0]
-    if crossed is None:
+    if crossed is None or model.gamma_ == 0:
         return [float(gamma) for gamma in np.linspace(0, model.gamma_, N_POINTS)]
     start, end = (retention_at(crossed, gamma, model.weights) for gamma in (0.0, model.gamma_))
     between = np.linspace(start, end, N_POINTS)[1:-1]
@@ -260,17 +258,14 @@ class ClassCounts:
 
 def held_out_counts(model: GZSLClassifierCV, gamma: float) -> tuple[list[ClassCounts], list[ClassCounts]]:
     """Return the right predictions for held-out samples of seen and of held-out classes at one gamma."""
-    held_out, crossed = model.held_out_, model.held_out_.cross_fitted
-    if crossed is None:  # the folds measure both kinds
-        return (
-            [count_right(trial, gamma, of_seen=True) for trial in held_out.rehearsals],
-            [count_right(trial, gamma, of_seen=False) for trial in held_out.rehearsals],
-        )
-    # r = S(gamma) / A_S->Cs; held-out classes when each rehearsal retains the same share
-    share = retention_at(crossed, gamma, model.weights)
-    gammas = [float(gamma_at_retention(trial, share, model.weights)) for trial in held_out.rehearsals]
-    unseen = [count_right(t, at, of_seen=False) for t, at in zip(held_out.rehearsals, gammas)]
-    return [count_right(crossed, gamma, of_seen=True)], unseen
+    trials, crossed = model.held_out_.rehearsals, model.held_out_.cross_fitted
+    of_seen, gammas = trials, [gamma] * len(trials)  # the folds measure both kinds
+    if crossed is not None:
+        # r = S(gamma) / A_S->Cs; held-out classes when each rehearsal retains the same share
+        share = retention_at(crossed, gamma, model.weights)
+        of_seen, gammas = [crossed], [float(gamma_at_retention(t, share, model.weights)) for t in trials]
+    seen = [count_right(trial, gamma, of_seen=True) for trial in of_seen]
+    return seen, [count_right(trial, at, of_seen=False) for trial, at in zip(trials, gammas)]
 
 
 def count_right(trial: Trial, gamma: float, *, of_seen: bool) -> ClassCounts:
