@@ -84,7 +84,5 @@ def _class_accuracies(run: RunResult) -> dict[Score, list[float | None]]:
 
 def _weights(rng: np.random.Generator, n_replicates: int, n_classes: int) -> FloatArray:
     """Return how often each class is drawn, as a share, (replicates, classes)."""
-    if not n_classes:
-        return np.empty((n_replicates, 0))
     drawn = rng.multinomial(n_classes, np.full(n_classes, 1 / n_classes), size=n_replicates)
     return np.asarray(drawn / n_classes)

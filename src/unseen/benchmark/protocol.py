@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from unseen import __version__
 from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.rows import Rows, choose_rows
 from unseen._core.samples import as_samples
-from unseen._core.scoring import iter_scores
 from unseen._core.training import Training
 from unseen._core.workspace import Workspace
 from unseen.base import ZeroShotClassifier
@@ -38,13 +38,11 @@ from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
 from unseen.calibration.maxima import ScoresClasses, score_maxima
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
-from unseen.metrics import AVERAGINGS, Averaging, Reliability, frequent_mistakes, harmonic_mean, reliability
-from unseen.selection.confidence import below_best, confidence
-from unseen.selection.rehearsal import FEWEST
+from unseen.metrics import AVERAGINGS, Averaging, Reliability, frequent_mistakes, harmonic_mean
+from unseen.selection.confidence import held_out_reliability
+from unseen.selection.rehearsal import FEWEST, Kept
 from unseen.selection.search import GZSLClassifierCV
 
-NO_CALIBRATION = 0.0
-NO_TEMPERATURE = 1.0
 SURE = 2**22  # scores that become probabilities, for reliability; with many classes some samples are enough
 
 
@@ -75,9 +73,7 @@ def evaluate_run(
     data, split = experiment.dataset, experiment.split
     model = make_method(method, data.prototypes, seed, experiment.normalize)
     search = GZSLClassifierCV(model, cv=split.cv(), gamma=experiment.gamma, refit_zsl=True)
-    groups = None if data.groups is None else data.groups[split.train]
-    train = choose_rows(data.X, split.train)
-    samples = as_samples(train, data.y[split.train], groups, workspace=workspace)
+    samples = replace(as_samples(data.X, data.y, data.groups).take(split.train), workspace=workspace)
     search.finish(samples, *search.choose_params(samples))
     selected = time.perf_counter()
     measured = _measure(search, TestSamples(experiment))
@@ -181,7 +177,7 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
         "gamma": model.gamma,
         "zsl": {averaging: curve.unseen_alone for averaging, curve in zsl.curves.items()},
         "gzsl": {
-            "none": zsl.point(NO_CALIBRATION),
+            "none": zsl.point(0.0),
             "calibrated": zsl.point(zsl.gamma),
             "calibrated+lambda": model.point(model.gamma),
         },
@@ -191,8 +187,8 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
         "regret": {"calibrated": zsl.regret(), "calibrated+lambda": model.regret()},
         "zsl_model": None if same else zsl.document(),
         "by_class": {
-            "zsl": accuracy_by_class(test.y, np.where(test.kinds["seen"], -1, zsl.maxima.argmax_unseen), n),
-            "none": accuracy_by_class(test.y, zsl.maxima.predict(NO_CALIBRATION), n),
+            "zsl": accuracy_by_class(test.y, zsl.maxima.argmax_unseen, n),
+            "none": accuracy_by_class(test.y, zsl.maxima.predict(0.0), n),
             "calibrated": accuracy_by_class(test.y, zsl.maxima.predict(zsl.gamma), n),
         },
         "classes": class_table(test.y, model.maxima.predict(model.gamma), n),
@@ -227,19 +223,18 @@ def class_table(y: IndexArray, predicted: IndexArray, n_classes: int) -> ClassTa
 
 def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredReliability:
     """Return how sure and how right the calibrated model is, before and after its temperature."""
-    n_classes = len(test.seen)
-    n = min(len(test.y), max(FEWEST, SURE // n_classes))
+    n = max(FEWEST, SURE // len(test.seen))
     drawn = np.sort(np.random.default_rng(0).permutation(len(test.y))[:n])
-    right, before, after = np.empty(n, dtype=bool), np.empty(n), np.empty(n)
-    for block, (scores,) in iter_scores(search, test.X.choose(drawn)):
-        right[block] = scores.argmax(axis=1) == test.y[drawn[block]]
-        before[block] = confidence(below_best(scores), NO_TEMPERATURE)
-        after[block] = confidence(below_best(scores), search.temperature_)
-    kinds = {kind: of[drawn] for kind, of in test.kinds.items()}
+    scored = Kept(search.similarity(test.X.choose(drawn)), test.y[drawn], test.seen)
+
+    def measure(temperature: float) -> dict[Kind, StoredBins]:
+        kinds: dict[Kind, Kept] = {"seen": scored.of_kind(True), "unseen": scored.of_kind(False)}
+        return {k: as_bins(held_out_reliability([kept], [temperature])) for k, kept in kinds.items()}
+
     return {
         "temperature": _shortened(search.temperature_),
-        "before": {kind: as_bins(reliability(before[of], right[of])) for kind, of in kinds.items()},
-        "after": {kind: as_bins(reliability(after[of], right[of])) for kind, of in kinds.items()},
+        "before": measure(1.0),
+        "after": measure(search.temperature_),
     }
 
 
