@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+from importlib.resources import files
+
 import pytest
 
-from unseen.benchmark.published import recognize, scores, splits
+from unseen.benchmark.published import recognize, scores
 from unseen.datasets import load_dataset
 from unseen.methods import METHODS
 
@@ -46,6 +49,13 @@ def test_every_cell_of_the_tables_is_there(dataset):
         xian = scores(dataset, split, source="xian")
         assert {m for m, s, _ in xian if s == "zsl"} == set(PAPER) - {"linear-vs", "linear-sv"}
         assert all(score.std is None for score in xian.values())
+
+
+def splits(dataset, split):
+    """Return the printed numbers of the three folds: samples by part, and classes as ``<part>_classes``."""
+    with (files("unseen.benchmark") / "data" / "published_splits.csv").open(encoding="utf-8") as file:
+        folds = [row for row in csv.DictReader(file) if (row["dataset"], row["split"]) == (dataset, split)]
+    return [{key: int(value) for key, value in fold.items() if value.isdigit()} for fold in folds]
 
 
 @pytest.mark.parametrize("dataset", DATASETS)

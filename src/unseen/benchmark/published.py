@@ -48,19 +48,6 @@ def scores(dataset: str, split: str, crops: int = 1, source: str = "paper") -> d
     }
 
 
-def splits(dataset: str, split: str) -> list[dict[str, int]]:
-    """Return the printed statistics of the three folds: samples by part, and classes as ``<part>_classes``.
-
-    >>> splits("CUB", "proposed")[0]["seen_val"]
-    940
-    """
-    return [
-        {name: int(value) for name, value in line.items() if name not in ("dataset", "split")}
-        for line in _read_rows("published_splits.csv")
-        if (line["dataset"], line["split"]) == (dataset, split)
-    ]
-
-
 def recognize(
     class_names: Iterable[str], *, total: int, test: int, val_classes: int, crops: int = 1
 ) -> PublishedPlace | None:
