@@ -14,14 +14,11 @@ from unseen._core.blocks import FloatArray, IndexArray
 from unseen.datasets import ZeroShotDataset, load_dataset
 from unseen.methods.linear import LinearVS
 
+CLASSES_PER_SET, TEST_CLASSES = 20, 200  # of ten samples each
+
 
 def measure_bias_variance(
-    alphas: Sequence[float] | None = None,
-    *,
-    n_sets: int = 20,
-    classes_per_set: int = 20,
-    test_classes: int = 200,
-    random_state: int = 0,
+    alphas: Sequence[float] | None = None, *, n_sets: int = 20
 ) -> dict[str, FloatArray]:
     """Fit ridge regression on many training sets and decompose its error on unseen classes.
 
@@ -34,10 +31,7 @@ def measure_bias_variance(
     alphas : sequence of float, optional
         By default 25 values from 1e-3 to 1e5.
     n_sets : int
-        Training sets, each with its own classes.
-    classes_per_set, test_classes : int
-        Classes in each training set, and unseen classes to predict; ten samples each.
-    random_state : int
+        Training sets, each with its own 20 classes.
 
     Examples
     --------
@@ -46,17 +40,12 @@ def measure_bias_variance(
     [True, False]
     """
     grid = np.logspace(-3, 5, 25) if alphas is None else np.asarray(alphas, dtype=float)
-    n_classes = n_sets * classes_per_set + test_classes
+    n_classes = n_sets * CLASSES_PER_SET + TEST_CLASSES
     data = load_dataset(
-        "synthetic",
-        n_samples=10 * n_classes,
-        n_features=64,
-        n_attributes=16,
-        n_classes=n_classes,
-        random_state=random_state,
+        "synthetic", n_samples=10 * n_classes, n_features=64, n_attributes=16, n_classes=n_classes
     )
-    groups = np.split(np.arange(n_classes - test_classes), n_sets)
-    test = np.flatnonzero(data.y >= n_classes - test_classes)
+    groups = np.split(np.arange(n_classes - TEST_CLASSES), n_sets)
+    test = np.flatnonzero(data.y >= n_classes - TEST_CLASSES)
     predicted = np.stack([_predict(data, group, test, grid) for group in groups])  # (sets, alphas, ...)
     h = data.X[test] @ data.truth.regression()  # (test samples, attributes)
     t = data.prototypes[data.y[test]]
