@@ -14,10 +14,9 @@ from unseen._core.blocks import IndexArray
 from unseen.benchmark.published import recognize
 from unseen.benchmark.results import Description, PublishedPlace, SplitPart
 from unseen.benchmark.store import fingerprint
-from unseen.datasets import EMBEDDED, ZeroShotDataset, load_dataset
-from unseen.datasets.features import describe_encoder, read_encoder_card
+from unseen.datasets import ZeroShotDataset, load_dataset
+from unseen.datasets.features import describe_encoder
 from unseen.datasets.splits import Fold, GZSLSplit, make_split
-from unseen.datasets.xlsa17 import is_xlsa17
 
 DEFAULT_FEATURES = "res101"  # of an xlsa17 folder
 
@@ -83,7 +82,7 @@ class Experiment:
         """
         dataset = load_dataset(source, features=features or DEFAULT_FEATURES, split_dir=split_dir, **options)
         split = make_split(dataset, rule=split_rule)
-        named = name_features(source, features)
+        named = name_features(dataset, features)
         return cls(dataset, split, gamma, normalize, source, named, split_dir, split_rule)
 
     @cached_property
@@ -96,8 +95,6 @@ class Experiment:
     @cached_property
     def published(self) -> PublishedPlace | None:
         """The paper's experiment that this one repeats, or None."""
-        if not self.split.folds:
-            return None
         return recognize(
             self.dataset.class_names,
             total=len(self.dataset.y),
@@ -157,15 +154,12 @@ class Experiment:
         return ", ".join(words)
 
 
-def name_features(source: str, features: str | None) -> str | None:
+def name_features(dataset: ZeroShotDataset, features: str | None) -> str | None:
     """Return the name of the features that the files or the user give; it is never guessed."""
-    path = Path(source)
-    if source in EMBEDDED:
-        return features
-    if is_xlsa17(path):
-        return features or DEFAULT_FEATURES
-    card = read_encoder_card(path)
-    return describe_encoder(card) if card else features
+    if dataset.encoder:
+        return describe_encoder(dataset.encoder)
+    of_xlsa17 = any(file.suffix == ".mat" for file in dataset.files)
+    return features or (DEFAULT_FEATURES if of_xlsa17 else None)
 
 
 def class_counts(dataset: ZeroShotDataset, split: GZSLSplit, fold: Fold) -> dict[SplitPart, IndexArray]:
