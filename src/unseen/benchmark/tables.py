@@ -53,11 +53,7 @@ class Column:
     source: str  # "here", "paper", "diff. paper", ...
     cells: Cells
     decimals: int = 1
-
-    @property
-    def signed(self) -> bool:
-        """Whether its numbers are differences."""
-        return self.source.startswith("diff")
+    signed: bool = False  # whether its numbers are differences
 
     def cell(self, name: str) -> Cell | None:
         """Return that of a method; or the average over those of the paper's methods that have a number."""
@@ -205,7 +201,7 @@ def _compare(
         if any(theirs.values()):
             gap = {name: cell and Cell(here[name].mean - cell.mean) for name, cell in theirs.items()}
             yield Column(title, source, _marked(theirs), decimals)
-            yield Column(title, f"diff. {source}", gap, decimals)
+            yield Column(title, f"diff. {source}", gap, decimals, signed=True)
 
 
 def _spread(method: MethodSummary, score: TableScore, averaging: Averaging) -> Spread:
