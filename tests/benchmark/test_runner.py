@@ -103,31 +103,6 @@ def test_a_run_has_the_threads_it_was_given_and_says_so(experiment, store, threa
     assert (found["threads"], found["warnings"]) == (threads, [f"{threads} threads"])
 
 
-def test_what_another_bench_has_finished_meanwhile_is_left_alone(experiment, store, monkeypatch):
-    tasks = plan([experiment], ["linear-sv", "linear-vs"], 1)
-
-    def evaluate(experiment, method, seed, workspace):
-        for task in tasks:  # the other bench is quicker
-            store.add_result(task.run, {"method": "other", "seconds": {"total": 1.0}})
-        return {"method": method, "seconds": {"total": 1.0}}
-
-    monkeypatch.setattr(runner, "evaluate_run", evaluate)
-    run_bench(tasks, store, jobs=1, quiet=True)
-    assert [result["method"] for result in store.results(experiment.key)] == ["other", "other"]
-
-
-def test_the_longest_runs_start_first(experiment, store, monkeypatch):
-    started = []
-
-    def evaluate(experiment, method, seed, workspace):
-        started.append(method)
-        return {"method": method, "seconds": {"total": 1.0}}
-
-    monkeypatch.setattr(runner, "evaluate_run", evaluate)
-    run_bench(plan([experiment], ["linear-sv", "sync", "eszsl"], 1), store, jobs=1, quiet=True)
-    assert started == ["sync", "eszsl", "linear-sv"]
-
-
 def test_by_default_every_method_that_fits_the_data_takes_part(experiment):
     methods = {task.run.method for task in plan([experiment], None, 1)}
     # 40 features cannot be compared with 10 attributes

@@ -68,7 +68,7 @@ class Cluster:
         waiting: dict[Any, Run] = {}
         tasks = iter(tasks)
         while True:
-            # Few, so that a run which another bench stores meanwhile is skipped. But more than the workers
+            # Few, because a worker that dies often fails all that wait there. But more than the workers
             # take at once: Dask removes copies of data beyond the number of runs that wait for it.
             room = 4 * max(1, self._count_threads()) - len(waiting)
             waiting |= {self._submit(task, threads): task.run for task in islice(tasks, max(0, room))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, nullcontext
 from functools import lru_cache
@@ -21,7 +21,7 @@ from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import evaluate_run, make_run
 from unseen.benchmark.results import RunResult
 from unseen.benchmark.store import Failure, Run, Store
-from unseen.methods import METHODS, describe_method, find_method
+from unseen.methods import METHODS, find_method
 
 Outcome = tuple[Run, RunResult | Failure]
 Outcomes = Generator[Outcome, None, None]
@@ -93,44 +93,35 @@ def run_bench(
     """
     for key, experiment in {task.experiment.key: task.experiment for task in tasks}.items():
         store.add_experiment(key, experiment.description)
-    longest_first = sorted(tasks, key=_cost, reverse=True)  # so that all processors finish together
-    waiting = [task for task in longest_first if not store.has(task.run.key)]
+    waiting = [task for task in tasks if not store.has(task.run.key)]
     if cluster:
         from unseen.benchmark.cluster import cluster_outcomes
 
-        outcomes = cluster_outcomes(_still_missing(waiting, store), cluster, cluster_timeout, threads)
+        outcomes = cluster_outcomes(waiting, cluster, cluster_timeout, threads)
     else:
-        outcomes = _local_outcomes(waiting, store, jobs or cpu_count(), threads)
-    done = _keep_all(outcomes, len(waiting), store, quiet) if waiting else 0
-    keys = {task.run.key for task in tasks}
-    failures = [failure for failure in store.failures() if failure.run.key in keys]
-    return Tally(len(tasks) - len(waiting), done, failures)
+        outcomes = _local_outcomes(waiting, jobs or cpu_count(), threads)
+    failures = _keep_all(outcomes, len(waiting), store, quiet) if waiting else []
+    return Tally(len(tasks) - len(waiting), len(waiting) - len(failures), failures)
 
 
-def _cost(task: BenchTask) -> int:
-    """Return how long a task takes relative to others; only their order matters."""
-    n_samples, n_features = len(task.experiment.split.train), int(task.experiment.dataset.X.shape[1])
-    return describe_method(task.run.method).cost * n_samples * n_features
-
-
-def _keep_all(outcomes: Outcomes, n: int, store: Store, quiet: bool) -> int:
-    """Store each of n outcomes as it comes, and return how many are results."""
-    done = 0
+def _keep_all(outcomes: Outcomes, n: int, store: Store, quiet: bool) -> list[Failure]:
+    """Store each of n outcomes as it comes, and return the failures."""
+    failures = []
     with closing(outcomes), progress(n, "bench", unit="runs", quiet=quiet) as advance:
         for run, found in outcomes:
             if isinstance(found, Failure):
                 store.add_failure(found)
+                failures.append(found)
             else:
                 store.add_result(run, found)
-                done += 1
             advance(1, f"{run.method} seed {run.seed}")
-    return done
+    return failures
 
 
-def _local_outcomes(waiting: list[BenchTask], store: Store, jobs: int, threads: int) -> Outcomes:
+def _local_outcomes(waiting: list[BenchTask], jobs: int, threads: int) -> Outcomes:
     """Yield outcomes as they come; once a worker has died, go on one by one to find the run that did it."""
     left = {task.run: task for task in waiting}
-    calls = (delayed(attempt)(*task, threads) for task in _still_missing(waiting, store))
+    calls = (delayed(attempt)(*task, threads) for task in waiting)
     # joblib's worker processes end with this one, unless the caller has chosen another backend
     own = type(get_active_backend()[0]) is BACKENDS["loky"]
     with parallel_config("loky", **dependent()) if own else nullcontext():
@@ -141,11 +132,6 @@ def _local_outcomes(waiting: list[BenchTask], store: Store, jobs: int, threads: 
         except BrokenProcessPool:
             for task in left.values():
                 yield _attempt_alone(task, threads)
-
-
-def _still_missing(waiting: list[BenchTask], store: Store) -> Iterator[BenchTask]:
-    # Checked when its turn comes: another bench on the same folder may have finished it meanwhile.
-    return (task for task in waiting if not store.has(task.run.key))
 
 
 def _attempt_alone(task: BenchTask, threads: int) -> Outcome:

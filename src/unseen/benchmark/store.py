@@ -18,7 +18,6 @@ import hashlib
 import json
 import platform
 import sqlite3
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -132,11 +131,10 @@ class Store(AbstractContextManager["Store"]):
             )
         with self._user_errors():
             self.folder.mkdir(parents=True, exist_ok=True)
-            # joblib asks for the next task from its own thread, so one connection is shared under a lock
+            # one thread writes; another one counts the runs if an interrupt ends the process
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level="IMMEDIATE", check_same_thread=False
             )
-            self._lock = threading.Lock()
             self._prepare()
 
     def __exit__(self, *error: object) -> None:
@@ -233,11 +231,11 @@ class Store(AbstractContextManager["Store"]):
 
     def _write(self, sql: str, *values: object) -> None:
         """Run one statement, as a transaction."""
-        with self._user_errors(), self._lock, self._connection:
+        with self._user_errors(), self._connection:
             self._connection.execute(sql, values)
 
     def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._user_errors(), self._lock:
+        with self._user_errors():
             return self._connection.execute(sql, values).fetchall()
 
     def reading(self) -> AbstractContextManager[None]:

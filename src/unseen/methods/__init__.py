@@ -28,30 +28,26 @@ class Method:
     place: str  # module:Class
     title: str  # for people
     color: str  # the same in every figure
-    cost: int  # time of one run relative to the others: the longest runs start first
     in_paper: bool = True  # one of the paper's eight, or ours
     shared_space: bool = False  # prototypes must be points in the space of the features
     params: Mapping[str, str] = field(default_factory=dict)  # what makes it a variant of its class
 
 
 METHODS = {
-    "linear-vs": Method("unseen.methods.linear:LinearVS", "Linear V->S", "#8577fe", cost=20),
-    "linear-sv": Method("unseen.methods.linear:LinearSV", "Linear S->V", "#0cc2fe", cost=8),
-    "ale": Method("unseen.methods.ranking:ALE", "ALE", "#cf1f01", cost=60),
-    "devise": Method("unseen.methods.ranking:DeViSE", "DeViSE", "#bdb96f", cost=60),
-    "sje": Method("unseen.methods.ranking:SJE", "SJE", "#f29dbb", cost=60),
-    "eszsl": Method("unseen.methods.eszsl:ESZSL", "ESZSL", "#288f66", cost=25),
-    "sync": Method("unseen.methods.sync:SynC", "SynC", "#8e04a2", cost=75),
-    "sae": Method("unseen.methods.sae:SAE", "SAE", "#55495b", cost=18),
-    "lda": Method("unseen.methods.lda:LDA", "LDA", "#6303db", cost=40, in_paper=False),
-    "cosine": Method(
-        "unseen.methods.cosine:Cosine", "Cosine", "#8ac800", cost=1, in_paper=False, shared_space=True
-    ),
+    "linear-vs": Method("unseen.methods.linear:LinearVS", "Linear V->S", "#8577fe"),
+    "linear-sv": Method("unseen.methods.linear:LinearSV", "Linear S->V", "#0cc2fe"),
+    "ale": Method("unseen.methods.ranking:ALE", "ALE", "#cf1f01"),
+    "devise": Method("unseen.methods.ranking:DeViSE", "DeViSE", "#bdb96f"),
+    "sje": Method("unseen.methods.ranking:SJE", "SJE", "#f29dbb"),
+    "eszsl": Method("unseen.methods.eszsl:ESZSL", "ESZSL", "#288f66"),
+    "sync": Method("unseen.methods.sync:SynC", "SynC", "#8e04a2"),
+    "sae": Method("unseen.methods.sae:SAE", "SAE", "#55495b"),
+    "lda": Method("unseen.methods.lda:LDA", "LDA", "#6303db", in_paper=False),
+    "cosine": Method("unseen.methods.cosine:Cosine", "Cosine", "#8ac800", in_paper=False, shared_space=True),
     "lda-anchored": Method(
         "unseen.methods.lda:LDA",
         "LDA, anchored",
         "#932124",
-        cost=40,
         in_paper=False,
         shared_space=True,
         params={"anchor": "prototype"},
@@ -78,7 +74,7 @@ def describe_method(name: str) -> Method:
     'birds:Mine'
     """
     color = _OTHER_COLORS[crc32(name.encode()) % len(_OTHER_COLORS)]
-    return METHODS.get(method_name(name)) or Method(name, name, color, cost=25, in_paper=False)
+    return METHODS.get(method_name(name)) or Method(name, name, color, in_paper=False)
 
 
 def find_method(name: str) -> type[ZeroShotClassifier]:
