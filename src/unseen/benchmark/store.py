@@ -18,9 +18,8 @@ import hashlib
 import json
 import platform
 import sqlite3
-import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -210,24 +209,13 @@ class Store(AbstractContextManager["Store"]):
                 f"{self.path} has the format {version} of another version of unseen, expected {_VERSION}. "
                 "Run the bench again with another folder (--out)."
             )
-        self._write_ahead()
+        with suppress(sqlite3.OperationalError):  # locked by another process that asks for the same
+            self._connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer work at once
         self._connection.execute("PRAGMA synchronous = FULL")  # a stored run survives a power cut too
         if not version:
             self._connection.executescript(
                 f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = {_VERSION};COMMIT;"
             )
-
-    def _write_ahead(self) -> None:
-        """Let readers and a writer work at once. SQLite does not wait for others that ask for the same."""
-        until = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
 
     def _write(self, sql: str, *values: object) -> None:
         """Run one statement, as a transaction."""
