@@ -97,15 +97,11 @@ def export(
     """
     expect("format", format, format in FORMATS, f"one of {', '.join(FORMATS)}")
     layer = LinearLayer.of(model)
-    if format == "onnx":
-        _write_onnx(layer, Path(path), backbone, softmax)
-    elif backbone is not None or softmax:
-        raise UnseenError("Only onnx holds a backbone or a softmax. Leave them out, or write onnx.")
-    else:
+    if format == "npz":
+        if backbone is not None or softmax:
+            raise UnseenError("Only onnx holds a backbone or a softmax. Leave them out, or write onnx.")
         write_npz(path, **{**vars(layer), "normalize": layer.normalize or "", "format": LAYER_FORMAT})
-
-
-def _write_onnx(layer: LinearLayer, path: Path, backbone: ImageNetwork | None, softmax: bool) -> None:
+        return
     import_extra("onnx", "export", "Writing ONNX")
     from unseen.models.onnx_graph import layer_model, merged_model
 
