@@ -278,8 +278,6 @@ def _with_unknown(table: Table, unknown: BoolArray) -> Table:
 def write_tables(tables: Iterable[Table], file: IO[str]) -> None:
     """Write tables with the same columns as one CSV."""
     for number, table in enumerate(tables):
-        columns = [
-            [f"{value:.6g}" if isinstance(value, float) else value for value in column]
-            for column in table.values()
-        ]
-        file.write(csv_text([*([] if number else [list(table)]), *zip(*columns)]))
+        rows = zip(*table.values())
+        cells = [[f"{value:.6g}" if isinstance(value, float) else value for value in row] for row in rows]
+        file.write(csv_text(cells if number else [list(table), *cells]))
