@@ -15,7 +15,7 @@ from unseen import __version__
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import BenchTask, Outcome, Outcomes, attempt
 from unseen.benchmark.store import Failure, Run
-from unseen.errors import UnseenError, import_extra, one_line
+from unseen.errors import UnseenError, import_extra, one_line, rephrase_errors
 
 _CONNECT = 10.0  # seconds for the scheduler to answer
 _STEP = 1.0  # seconds between two looks at the workers
@@ -79,15 +79,14 @@ class Cluster:
                     outcome = future.result(timeout=self._timeout)
                 except TimeoutError:  # lost with its worker, and computed again
                     continue
-                except UnseenError:  # a worker with another version; errors of a method are an outcome
-                    raise
                 except (ImportError, AttributeError, RuntimeError) as error:  # it cannot find what to call
                     raise UnseenError(
                         f"The cluster at {self._address} cannot run unseen {__version__} "
                         f"({one_line(error)}). Install the same version everywhere."
                     ) from error
                 except Exception as error:
-                    if self._client.status != "running" or isinstance(error, CancelledError):
+                    # errors of a method are an outcome; UnseenError is a worker with another version
+                    if self._client.status != "running" or isinstance(error, CancelledError | UnseenError):
                         raise
                     outcome = waiting[future], _lost_run(waiting[future], error)
                 del waiting[future]
@@ -178,10 +177,6 @@ def _connect(address: str, timeout: float) -> Any:
                 self.close()
                 raise
 
-    try:
+    start = f"dask scheduler; then one or more workers with: dask worker {address} --nthreads 1"
+    with rephrase_errors(f"No Dask scheduler answers at {address}", f"Start one with: {start}"):
         return ClosingClient(address, timeout=min(timeout, _CONNECT), set_as_default=False)
-    except Exception as error:  # whatever the address makes of it: no host, no port, TLS without certificates
-        raise UnseenError(
-            f"No Dask scheduler answers at {address} ({error}). Start one with: dask scheduler; then one or "
-            f"more workers with: dask worker {address} --nthreads 1"
-        ) from error
