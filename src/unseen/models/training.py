@@ -168,7 +168,7 @@ def training_facts(
     data: ZeroShotDataset, n_samples: int, method: str, compared: Mapping[str, float]
 ) -> dict[str, Any]:
     """Return what a model was made of, for its card."""
-    facts = {
+    return {
         "method": method,
         "data": data.name,
         "checksum": data.checksum,
@@ -177,7 +177,6 @@ def training_facts(
         "encoder": data.encoder,
         "checks": [check.to_json() for check in data.checks()],
     }
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def recalibrate_on(model: GZSLClassifierCV, data: ZeroShotDataset) -> int:
