@@ -236,7 +236,7 @@ def test_files_of_another_version_are_rejected_in_one_line(tmp_path, data):
     with safe_open(tmp_path / "m", framework="numpy") as file:
         header = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    for version, words in ((VERSION - 1, "before the first release"), (VERSION + 1, "newer version")):
+    for version in (VERSION - 1, VERSION + 1):
         save_file(tensors, tmp_path / "m", header | {"version": str(version)})
-        with pytest.raises(UnseenError, match=words):
+        with pytest.raises(UnseenError, match=f"has format {version}, expected {VERSION}. Read it with"):
             load_model(tmp_path / "m")

@@ -71,19 +71,17 @@ def is_model(path: str | PathLike[str]) -> bool:
 
 def _read(path: Path) -> tuple[str, Tensors]:
     """Return the JSON and the arrays of a model file after checking that it is one and not damaged."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     if not path.is_file():
         raise UnseenError(
             f"There is no model file {str(path)!r}. Write one with: unseen fit DATA --model {path}"
         )
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            _check_header(header, path)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise UnseenError(f"{str(path)!r} is not a model file of unseen ({error}).") from error
+    not_a_model = rephrase_errors(f"{str(path)!r} is not a model file of unseen")
+    with not_a_model, safe_open(path, framework="numpy") as file:
+        header = file.metadata() or {}
+        _check_header(header, path)
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     text = header.get("model", "")
     if header.get("sha256") != checksum(text, tensors):
         raise UnseenError(f"{str(path)!r} is damaged: its checksum does not match. Write the model again.")
@@ -91,14 +89,12 @@ def _read(path: Path) -> tuple[str, Tensors]:
 
 
 def _check_header(header: Mapping[str, str], path: Path) -> None:
-    if header.get("format") != FORMAT or not header.get("version", "").isdigit():
+    if header.get("format") != FORMAT:
         raise UnseenError(f"{str(path)!r} is a safetensors file, but not a model of unseen.")
-    if int(header["version"]) < VERSION:
-        raise UnseenError(f"{str(path)!r} is from before the first release. Fit the model again.")
-    if int(header["version"]) > VERSION:
+    if header.get("version") != str(VERSION):
         raise UnseenError(
-            f"{str(path)!r} was written by {header.get('written_by')} in format {header['version']}; this is "
-            f"unseen {__version__}, which reads formats up to {VERSION}. Install a newer version of unseen."
+            f"{str(path)!r} has format {header.get('version')}, expected {VERSION}. Read it with the version "
+            f"that wrote it ({header.get('written_by')}), or a newer one; this is unseen {__version__}."
         )
 
 
