@@ -49,7 +49,7 @@ def test_no_sample_is_an_error_not_nan():
 
 
 def test_a_wrong_word_is_answered_with_the_right_one():
-    with pytest.raises(UnseenError, match="Did you mean 'per-class'"):
+    with pytest.raises(UnseenError, match="but expected 'per-class' or 'per-sample'"):
         accuracy([0], [0], weights="perclass")
 
 

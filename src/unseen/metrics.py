@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, expect
 
 Averaging = Literal["per-class", "per-sample"]
 AVERAGINGS: tuple[Averaging, Averaging] = ("per-class", "per-sample")
@@ -39,9 +39,7 @@ def class_weights(count: NDArray[np.integer], weights: str = "per-class") -> NDA
     >>> weight * count / (weight @ count)
     array([0.5, 0. , 0.5])
     """
-    if weights not in AVERAGINGS:
-        near = did_you_mean(str(weights), AVERAGINGS)
-        raise UnseenError(f"Got weights={weights!r}, but expected 'per-class' or 'per-sample'.{near}")
+    expect("weights", weights, weights in AVERAGINGS, "'per-class' or 'per-sample'")
     present = count > 0
     if weights == "per-sample":
         return present.astype(np.int64)
