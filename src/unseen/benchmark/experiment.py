@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -164,15 +164,9 @@ def name_features(dataset: ZeroShotDataset, features: str | None) -> str | None:
 
 def class_counts(dataset: ZeroShotDataset, split: GZSLSplit, fold: Fold) -> dict[SplitPart, IndexArray]:
     """Return for each part of a split with one of its folds how many samples each class has in it."""
-    parts: dict[SplitPart, IndexArray] = {
-        "train": fold.train,
-        "seen_val": fold.seen_val,
-        "val": fold.val,
-        "test_seen": split.test_seen,
-        "test": split.test_unseen,
-    }
-    n_classes = len(dataset.class_names)
-    return {part: np.bincount(dataset.y[samples], minlength=n_classes) for part, samples in parts.items()}
+    parts = {**vars(fold), "test_seen": split.test_seen, "test": split.test_unseen}
+    n = len(dataset.class_names)
+    return {cast(SplitPart, part): np.bincount(dataset.y[rows], minlength=n) for part, rows in parts.items()}
 
 
 def split_checksum(split: GZSLSplit) -> str:
