@@ -43,9 +43,7 @@ class Replicates:
 
 
 def resample_classes(
-    runs: Mapping[str, Sequence[RunResult]],
-    unseen: Sequence[int],
-    n_replicates: int = N_REPLICATES,
+    runs: Mapping[str, Sequence[RunResult]], unseen: Sequence[int], n_replicates: int = N_REPLICATES
 ) -> Replicates:
     """Draw seen and unseen test classes with replacement and compute every score on each draw.
 

@@ -122,11 +122,7 @@ def evaluation_data(source: str | PathLike[str], model: AnyModel, **reading: Any
 
 
 def evaluate(
-    model: AnyModel,
-    data: ZeroShotDataset,
-    *,
-    taxonomy: Any = None,
-    confidence: float = CONFIDENCE,
+    model: AnyModel, data: ZeroShotDataset, *, taxonomy: Any = None, confidence: float = CONFIDENCE
 ) -> Evaluation:
     """Return how good a model is on labeled data; it predicts among all of its classes.
 
@@ -177,8 +173,7 @@ def evaluate(
     unseen, seen = (_accuracy(y, predicted, of[y]) for of in (~model.seen_, model.seen_))
     harmonic = None
     if unseen is not None and seen is not None:
-        pairs = zip(vars(unseen).values(), vars(seen).values())
-        harmonic = Accuracy(*(harmonic_mean(*pair) for pair in pairs))
+        harmonic = Accuracy(*map(harmonic_mean, vars(unseen).values(), vars(seen).values()))
     return Evaluation(
         data=data.name,
         unseen=unseen,

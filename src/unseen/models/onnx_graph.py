@@ -154,10 +154,7 @@ def _pooling(source: str, shape: Sequence[Any], network: ImageNetwork, opset: in
     """Return the nodes to (batch, width) in float32: a map is averaged over positions, tokens are pooled."""
     axes = {4: [2, 3] if network.layout == "NCHW" else [1, 2], 3: [1]}.get(len(shape))
     if len(shape) == 3 and network.pooling == "first":
-        nodes = [
-            _constant("first", 0, np.int64),
-            make_node("Gather", [source, "first"], ["pooled"], axis=1),
-        ]
+        nodes = [_constant("first", 0, np.int64), make_node("Gather", [source, "first"], ["pooled"], axis=1)]
     elif axes:
         nodes = _reduction("ReduceMean", source, "pooled", axes, 0, opset)
     else:
