@@ -226,16 +226,12 @@ def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredRe
     n = max(FEWEST, SURE // len(test.seen))
     drawn = np.sort(np.random.default_rng(0).permutation(len(test.y))[:n])
     scored = Kept(search.similarity(test.X.choose(drawn)), test.y[drawn], test.seen)
-
-    def measure(temperature: float) -> dict[Kind, StoredBins]:
-        kinds: dict[Kind, Kept] = {"seen": scored.of_kind(True), "unseen": scored.of_kind(False)}
-        return {k: as_bins(held_out_reliability([kept], [temperature])) for k, kept in kinds.items()}
-
-    return {
-        "temperature": _shortened(search.temperature_),
-        "before": measure(1.0),
-        "after": measure(search.temperature_),
-    }
+    kinds: dict[Kind, Kept] = {"seen": scored.of_kind(True), "unseen": scored.of_kind(False)}
+    before, after = (
+        {kind: as_bins(held_out_reliability([kept], [T])) for kind, kept in kinds.items()}
+        for T in (1.0, search.temperature_)
+    )
+    return {"temperature": _shortened(search.temperature_), "before": before, "after": after}
 
 
 def as_bins(found: Reliability) -> StoredBins:
