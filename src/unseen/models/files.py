@@ -93,8 +93,8 @@ def _check_header(header: Mapping[str, str], path: Path) -> None:
         raise UnseenError(f"{str(path)!r} is a safetensors file, but not a model of unseen.")
     if header.get("version") != str(VERSION):
         raise UnseenError(
-            f"{str(path)!r} has format {header.get('version')}, expected {VERSION}. Read it with the version "
-            f"that wrote it ({header.get('written_by')}), or a newer one; this is unseen {__version__}."
+            f"{str(path)!r} has format {header.get('version')}, expected {VERSION}: it is a file of "
+            f"{header.get('written_by')}, not {__version__}. Load it with that version, or fit it again."
         )
 
 
