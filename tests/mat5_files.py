@@ -13,12 +13,12 @@ def deflated(content: bytes) -> bytes:
     return struct.pack("<II", 15, len(packed)) + packed
 
 
-def element(kind: int, content: bytes, order: str) -> bytes:
-    return struct.pack(f"{order}II", kind, len(content)) + content + bytes(-len(content) % 8)
+def element(kind: int, content: bytes) -> bytes:
+    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
 
 
-def header(order: str = "<") -> bytes:
-    return bytes(124) + struct.pack(f"{order}H", 0x0100) + (b"IM" if order == "<" else b"MI")
+def header() -> bytes:
+    return bytes(124) + struct.pack("<H", 0x0100) + b"IM"
 
 
 def huge(values: np.ndarray, shape: tuple[int, int]) -> bytes:
@@ -26,12 +26,12 @@ def huge(values: np.ndarray, shape: tuple[int, int]) -> bytes:
     return variable("x", values).replace(struct.pack("<2i", *values.shape), struct.pack("<2i", *shape), 1)
 
 
-def variable(name: str, values: np.ndarray, order: str = "<") -> bytes:
+def variable(name: str, values: np.ndarray) -> bytes:
     """Return an element with a variable of doubles."""
     parts = [
-        element(6, struct.pack(f"{order}II", 6, 0), order),
-        element(5, struct.pack(f"{order}{values.ndim}i", *values.shape), order),
-        element(1, name.encode(), order),
-        element(9, values.astype(f"{order}f8").tobytes(order="F"), order),
+        element(6, struct.pack("<II", 6, 0)),
+        element(5, struct.pack(f"<{values.ndim}i", *values.shape)),
+        element(1, name.encode()),
+        element(9, values.astype("<f8").tobytes(order="F")),
     ]
-    return element(14, b"".join(parts), order)
+    return element(14, b"".join(parts))

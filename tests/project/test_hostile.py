@@ -83,11 +83,11 @@ def inflating(n: int) -> bytes:
 
 def endless_cells() -> bytes:
     parts = [
-        element(6, struct.pack("<II", 1, 0), "<"),
-        element(5, struct.pack("<2i", 2**30, 1), "<"),
-        element(1, b"att", "<"),
+        element(6, struct.pack("<II", 1, 0)),
+        element(5, struct.pack("<2i", 2**30, 1)),
+        element(1, b"att"),
     ]
-    return header() + element(14, b"".join(parts), "<")
+    return header() + element(14, b"".join(parts))
 
 
 BOMBS = {
