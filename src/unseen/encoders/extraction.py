@@ -11,9 +11,8 @@ import json
 import os
 import shutil
 import zipfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ from unseen._core.csv_files import write_csv
 from unseen._core.files import atomic_path
 from unseen._core.npz import Member, read_npz
 from unseen._core.progress import progress
+from unseen._core.rows import read_ahead
 from unseen.datasets.features import (
     ENCODER_FILE,
     ENCODER_KEY,
@@ -42,7 +42,6 @@ from unseen.encoders.preprocessing import Floats, Preprocessing
 from unseen.errors import UnseenError, one_line
 
 CROPS_AT_ONCE = 16  # crops that go through the backbone together
-BATCHES_AHEAD = 2  # batches that are decoded while the backbone runs
 
 # ---- images through the backbone -------------------------------------------------------------------
 
@@ -72,31 +71,30 @@ def stream_features(
     """
     from joblib import cpu_count
 
-    def run(batch: Mapping[int, Future[Floats]]) -> Iterator[tuple[list[int], Floats]]:
-        ready: dict[int, Floats] = {}
-        for position, future in batch.items():
-            try:
-                ready[position] = future.result()
-            except UnseenError:  # a missing package is not the fault of the image
-                raise
-            except Exception as error:  # decoders raise anything on a broken file
-                on_error(position, error)
-        if ready:
-            rows = _run_backbone(backbone, np.concatenate([*ready.values()]))  # (images * crops, width)
-            yield list(ready), rows.reshape(len(ready), -1, rows.shape[1]).mean(axis=1)
-
-    waiting: deque[dict[int, Future[Floats]]] = deque()
-    with ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="decode") as pool:
+    def decode(file: str | os.PathLike[str]) -> Floats | Exception:
         try:
-            for block in row_blocks(len(files), -(-CROPS_AT_ONCE // preprocessing.crops)):
-                batch = range(block.start, block.stop)
-                waiting.append({i: pool.submit(preprocessing, files[i]) for i in batch})
-                if len(waiting) > BATCHES_AHEAD:
-                    yield from run(waiting.popleft())
-            while waiting:
-                yield from run(waiting.popleft())
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            return preprocessing(file)
+        except UnseenError:  # a missing package is not the fault of the image
+            raise
+        except Exception as error:  # decoders raise anything on a broken file
+            return error
+
+    blocks = list(row_blocks(len(files), -(-CROPS_AT_ONCE // preprocessing.crops)))
+    pool = ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="decode")
+    try:
+        batches = read_ahead(lambda block: list(pool.map(decode, files[block])), blocks)
+        for block, batch in zip(blocks, batches):
+            ready: dict[int, Floats] = {}
+            for position, crops in enumerate(batch, start=block.start):
+                if isinstance(crops, Exception):
+                    on_error(position, crops)
+                else:
+                    ready[position] = crops
+            if ready:
+                rows = _run_backbone(backbone, np.concatenate([*ready.values()]))  # (images * crops, width)
+                yield list(ready), rows.reshape(len(ready), -1, rows.shape[1]).mean(axis=1)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 # ---- a whole extraction, to a file -----------------------------------------------------------------
@@ -156,13 +154,14 @@ def extract(
         result.unreadable[images.names[todo[position]]] = one_line(error)
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    X, stored = _read_earlier(out, card)
-    if X is not None and stored == stamps:
-        result.shape, result.n_reused = (X.shape[0], X.shape[1]), len(stamps)
+    earlier = _read_earlier(out, card)
+    if list(earlier) == stamps:
+        result.shape, result.n_reused = (len(stamps), len(earlier[stamps[0]])), len(stamps)
         return result
     with reject_bombs(), Parts(_parts_folder(out), card) as parts:
-        if X is not None:
-            _copy_rows(X, stored, parts, set(stamps))
+        kept = [stamp for stamp in stamps if stamp in earlier and stamp not in parts]
+        parts.add(kept, np.array([earlier[stamp] for stamp in kept]))
+        parts.flush()
         todo = [i for i, stamp in enumerate(stamps) if stamp not in parts]
         result.n_reused = len(stamps) - len(todo)
         files = [images.path(i) for i in todo]
@@ -192,24 +191,13 @@ def _parts_folder(out: Path) -> Path:
     return out.parent / f".{out.name}.parts"
 
 
-def _read_earlier(out: Path, card: EncoderCard) -> tuple[Member | None, list[str]]:
-    """Return the features in ``out`` and the stamps of their images; none if another model made them."""
-    with suppress(UnseenError):
+def _read_earlier(out: Path, card: EncoderCard) -> dict[str, Floats]:
+    """Return the features in ``out`` by the stamp of their image; none if another model made them."""
+    with suppress(KeyError, ValueError):
         if "sha256" in card and out.is_file() and read_encoder_card(out) == json.loads(json.dumps(card)):
-            stamps, X = read_npz(out, [STAMPS_KEY]).get(STAMPS_KEY), Member.find(out, "X")
-            if stamps is not None and X is not None and X.dtype == np.float32 and len(stamps) == X.shape[0]:
-                return X, stamps.tolist()
-    return None, []
-
-
-def _copy_rows(X: Member, stamps: Sequence[str], parts: Parts, wanted: set[str]) -> None:
-    """Add the earlier features of the images that are still wanted."""
-    blocks = list(row_blocks(len(stamps)))
-    for block, rows in zip(blocks, X.blocks(blocks)):
-        names = stamps[block]
-        kept = [i for i, name in enumerate(names) if name in wanted and name not in parts]
-        parts.add([names[i] for i in kept], rows[kept])
-    parts.flush()
+            content = read_npz(out, [STAMPS_KEY, "X"])
+            return dict(zip(content[STAMPS_KEY].tolist(), content["X"], strict=True))
+    return {}
 
 
 # ---- features to files -----------------------------------------------------------------------------
