@@ -203,5 +203,5 @@ def test_files_of_classes_say_where_they_are_wrong(tmp_path):
     assert "line 4, column 'red' is empty, expected a number" in message("class,red", "a,1", "", "b,", "c,2")
     assert "line 3, column 'class' is empty" in message("class,red", "a,1", ",2")
     assert "Move the column 'bird' to the front" in message("id,bird,red", "1,jay,3", "2,owl,4")
-    with pytest.raises(UnseenError, match=r"There is no file .*nothere.csv, expected a table"):
+    with pytest.raises(UnseenError, match=r"There is no file .*nothere.csv"):
         read_sources([tmp_path / "nothere.csv"])

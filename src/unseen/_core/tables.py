@@ -104,8 +104,6 @@ def read_table(path: Path, text: Collection[str] = ()) -> Table:
     text : names of columns
         These stay text even if all of their cells are numbers: ``007`` is not ``7``.
     """
-    if not path.is_file():
-        raise UnseenError(f"There is no file {path}.")
     return _read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path, text)
 
 

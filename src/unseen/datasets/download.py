@@ -26,7 +26,8 @@ _MB = 10**6
 
 def data_home() -> Path:
     """Return the folder of downloaded data: ``$UNSEEN_DATA``, or else the user's cache."""
-    return Path(os.environ.get("UNSEEN_DATA") or _load_pooch().os_cache("unseen"))
+    given = os.environ.get("UNSEEN_DATA")
+    return Path(given or import_extra("pooch", "download", "Finding data").os_cache("unseen"))
 
 
 def find_downloaded(name: str) -> Path | None:
@@ -114,7 +115,7 @@ def _unpack(file: Path, parts: Sequence[str], folder: Path) -> list[Path]:
     wanted = [str(path) for path in found if not (folder / path.parent.name / path.name).exists()]
     written = []
     with TemporaryDirectory(prefix=".unpacking-", dir=folder) as temporary:
-        unzip = _load_pooch().Unzip(wanted, temporary)
+        unzip = import_extra("pooch", "download", "Downloading data").Unzip(wanted, temporary)
         for source in map(Path, unzip(str(file), "download", None) if wanted else ()):
             target = folder / source.parent.name / source.name
             target.parent.mkdir(exist_ok=True)
@@ -176,8 +177,3 @@ def _advice(url: str, part: Path, error: Exception) -> str:
         error = error.__context__
     cause = getattr(error, "strerror", None) or one_line(error)
     return f"{url} cannot be reached: {cause}. Check the network, or give --mirror URL."
-
-
-def _load_pooch() -> ModuleType:
-    module: ModuleType = import_extra("pooch", "download", "Downloading data")
-    return module

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unseen._core.npz import read_npz
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, rephrase_errors
 
 ENCODER_KEY = "encoder"  # in an .npz, a JSON text
 ENCODER_FILE = "encoder.json"  # in a folder
@@ -44,13 +44,12 @@ def read_encoder_card(path: str | PathLike[str]) -> EncoderCard | None:
 
 def _parse_card(text: str, path: Path) -> EncoderCard:
     """Return the card in a JSON text of this file."""
-    try:
-        card = json.loads(text)
-    except ValueError:
-        card = None
-    if not isinstance(card, dict) or not isinstance(card.get("name"), str):
-        raise UnseenError(f"{path} does not say which encoder made the features: expected JSON with a name.")
-    return cast(EncoderCard, card)
+    problem = f"{path} does not say which encoder made the features"
+    with rephrase_errors(problem, "Expected JSON with a name."):
+        card: EncoderCard = json.loads(text)
+        if not isinstance(card["name"], str):
+            raise TypeError("its name is not text")
+        return card
 
 
 def encoder_array(card: EncoderCard) -> NDArray[np.str_]:

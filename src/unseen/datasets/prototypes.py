@@ -37,10 +37,6 @@ def read_prototypes(path: Path, encoder: Encoder | None = None) -> Prototypes:
     """
     if path.suffix == ".npz":
         return _read_npz_prototypes(path)
-    if not path.is_file():
-        raise UnseenError(
-            f"There is no file {path}, expected a table with one line per class: name, then attributes."
-        )
     header = [] if path.suffix.lower() == ".parquet" else next(iterate_csv(path))[1]
     table = read_table(path, text=header[:1])
     label = _naming_column(table)

@@ -225,23 +225,19 @@ def _cell_counts(
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     n_groups, n_cells = kinds.shape
-    one, none = np.eye(n_cells), np.zeros((n_cells, 2 * n_groups))
-    miss = np.eye(n_groups)
-    # columns: k, distance of k from its share, targets missed below, targets missed above
-    rows = np.block(
-        [[kinds, np.zeros((n_groups, n_cells)), miss, -miss], [one, -one, none], [one, one, none]]
-    )
+    one, none, miss = np.eye(n_cells), np.zeros((n_cells, 2 * n_groups)), np.eye(n_groups)
     wanted = share * sizes
-    lower = np.concatenate([targets, np.full(n_cells, -np.inf), wanted])
-    upper = np.concatenate([targets, wanted, np.full(n_cells, np.inf)])
-    cost = np.concatenate([np.zeros(n_cells), np.ones(n_cells), np.full(2 * n_groups, 1e3)])
-    ceiling = np.concatenate([most, np.full(n_cells + 2 * n_groups, np.inf)])
-    integer = np.concatenate([np.ones(n_cells), np.zeros(n_cells + 2 * n_groups)])
+    # columns: k, distance of k from its share, targets missed below, targets missed above
+    sizes_of_columns = (n_cells, n_cells, 2 * n_groups)
     solved = milp(
-        cost,
-        constraints=LinearConstraint(rows, lower, upper),
-        bounds=Bounds(0, ceiling),
-        integrality=integer,
+        np.repeat([0, 1, 1e3], sizes_of_columns),
+        constraints=[
+            LinearConstraint(np.hstack([kinds, 0 * kinds, miss, -miss]), targets, targets),
+            LinearConstraint(np.hstack([one, -one, none]), ub=wanted),
+            LinearConstraint(np.hstack([one, one, none]), lb=wanted),
+        ],
+        bounds=Bounds(0, np.append(most, np.full(n_cells + 2 * n_groups, np.inf))),
+        integrality=np.repeat([1, 0, 0], sizes_of_columns),
         options={"presolve": False},  # HiGHS's presolve ends some of these with "solve error"
     )
     return np.asarray(np.rint(solved.x[:n_cells]), dtype=np.intp)

@@ -16,7 +16,7 @@ from unseen.datasets.features import EncoderCard, check_same_encoder, describe_e
 from unseen.encoders._onnx import OnnxModel
 from unseen.encoders.preprocessing import Floats, Preprocessing, from_card, from_transformers
 from unseen.encoders.references import Reference
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, did_you_mean, expect
 
 FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16}  # types of an input for images
 # transformers whose first token stands for the image: their pooler output is that token
@@ -36,13 +36,8 @@ def open_backbone(backbone: AnyBackbone, *, threads: int | None = None) -> Backb
     """
     if isinstance(backbone, str | os.PathLike):
         return Backbone(backbone, threads=threads)
-    if isinstance(backbone, Backbone | CallableBackbone):
-        return backbone
-    if not callable(backbone):
-        raise UnseenError(
-            f"Got a backbone of type {type(backbone).__name__}, expected a path, hf:owner/name or a callable."
-        )
-    return CallableBackbone(backbone)
+    expect("backbone", backbone, callable(backbone), "a path, hf:owner/name or a callable")
+    return backbone if isinstance(backbone, Backbone | CallableBackbone) else CallableBackbone(backbone)
 
 
 def reopen_backbone(card: Mapping[str, object]) -> Backbone:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unseen._core.blocks import IndexArray
-from unseen._core.npz import text_array
 from unseen.errors import UnseenError, import_extra
 
 if TYPE_CHECKING:
@@ -87,8 +86,7 @@ def find_images(source: str | os.PathLike[str]) -> ImageFiles:
             f"{str(source)!r} holds class folders and also the image {stray[0]!r} outside of them. "
             "Move it into the folder of its class."
         )
-    classes = text_array((name.split("/")[0] for name in names), str(source))
-    class_names, y = np.unique(classes, return_inverse=True)
+    class_names, y = np.unique([name.split("/")[0] for name in names], return_inverse=True)
     return ImageFiles(source, tuple(names), y.astype(np.intp), tuple(class_names.tolist()))
 
 

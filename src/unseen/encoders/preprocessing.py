@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unseen.encoders.images import open_image
-from unseen.errors import UnseenError, expect, one_line
+from unseen.errors import UnseenError, expect, one_line, rephrase_errors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -196,9 +196,6 @@ def _side(value: Any) -> Any:
 
 def from_card(stored: Mapping[str, Any]) -> Preprocessing:
     """Return the preprocessing that a features file or a model stores, checked like one of the user."""
-    known = {field.name: stored[field.name] for field in fields(Preprocessing) if field.name in stored}
-    try:
-        known |= {name: _triple(name, known[name]) for name in ("mean", "std") if name in known}
-        return Preprocessing(**known)
-    except (TypeError, ValueError) as error:
-        raise UnseenError(f"The stored preprocessing cannot be used: {one_line(error)}") from error
+    with rephrase_errors("The stored preprocessing cannot be used"):
+        triples = {name: _triple(name, stored[name]) for name in ("mean", "std")}
+        return Preprocessing(**{**stored, **triples})

@@ -146,12 +146,10 @@ def _read_pooling(files: ModelFiles) -> str | None:
 
 def _find_limit(tokenizer: Tokenizer, files: ModelFiles, fixed: int | None) -> int | None:
     """Return how many tokens the encoder reads; None if nothing says so."""
-    if tokenizer.truncation:
-        known = [fixed, tokenizer.truncation["max_length"]]
-    else:
-        config = files.config("config.json")
-        positions = config.get("text_config", config).get("max_position_embeddings")
-        known = [fixed, files.config("tokenizer_config.json").get("model_max_length"), positions]
+    truncation, config = tokenizer.truncation or {}, files.config("config.json")
+    positions = config.get("text_config", config).get("max_position_embeddings")
+    length = files.config("tokenizer_config.json").get("model_max_length")
+    known = [fixed, truncation.get("max_length"), length, positions]
     # transformers writes 10^30 if it knows no length
     return min((n for n in known if isinstance(n, int) and 2 < n < 10**6), default=None)
 
