@@ -61,9 +61,8 @@ def check_labels(y: ArrayLike) -> LabelArray:
     from sklearn.utils import column_or_1d
 
     labels = column_or_1d(np.asarray(y), warn=True)
-    missing = labels == "" if labels.dtype.kind == "U" else np.zeros(len(labels), dtype=bool)
-    if labels.dtype.kind in "fO":
-        missing[:] = [is_missing(label) for label in labels]
+    mixed = labels.dtype.kind in "fO"
+    missing = np.array([is_missing(label) for label in labels]) if mixed else np.asarray(labels == "")
     if missing.any():
         place = int(missing.argmax())
         what = str(labels[place]) or "empty"

@@ -62,8 +62,7 @@ class Prototypes:
             raise UnseenError(f"Class {str(labels[count > 1][0])!r} is described twice. Describe it once.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        values = np.asarray(self.values, dtype=dtype)
-        return values.copy() if copy else values
+        return np.array(self.values, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:
         return len(self.values)

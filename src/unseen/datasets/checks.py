@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
+from sklearn.preprocessing import StandardScaler
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray, class_sums
 from unseen._core.checks import Check, list_names, model_checks, select
+from unseen._core.rows import choose_rows
 from unseen.datasets.dataset import ZeroShotDataset, feature_blocks
 from unseen.datasets.splits import training_samples
 
@@ -192,10 +194,11 @@ def attribute_readability(data: ZeroShotDataset) -> FloatArray | None:
     """
     if data.X is None or data.y is None or not data.prototypes.shape[1]:
         return None
-    classes, means = _class_means(data)
+    samples = training_samples(data)
+    classes, y = np.unique(data.y[samples], return_inverse=True)
     if not FEW_CLASSES <= len(classes) <= MANY:
         return None
-    S = data.prototypes[classes]
+    means, S = class_means(choose_rows(data.X, samples), y), data.prototypes[classes]
     base = (S - S.mean(axis=0)) * len(S) / (len(S) - 1)  # s_c minus the mean of the others
     scale = np.sqrt((base**2).sum(axis=0))
     scale[scale == 0] = np.nan
@@ -219,22 +222,14 @@ def held_out_errors(M: FloatArray, S: FloatArray, alphas: Iterable[float]) -> It
         yield (S - mean - U @ (kept[:, None] * projected)) / (1 - own)[:, None]
 
 
-def _class_means(data: ZeroShotDataset) -> tuple[IndexArray, FloatArray]:
-    """Return the seen classes with training samples, and the means of their standardized features."""
-    training = np.zeros(len(data.y), dtype=bool)
-    training[training_samples(data)] = True
-    n_classes = len(data.class_names)
-    count, total = np.bincount(data.y[training], minlength=n_classes), np.zeros((n_classes, data.X.shape[1]))
-    square = np.zeros(data.X.shape[1])
-    for block, features in feature_blocks(data.X):
-        rows = features[training[block]].astype(np.float64)
-        total += class_sums(rows, data.y[block][training[block]], n_classes)
-        square += (rows**2).sum(axis=0)
-    classes = np.flatnonzero(count)
-    mean = total.sum(axis=0) / count.sum()
-    spread = np.sqrt(np.maximum(square / count.sum() - mean**2, 0))
-    means = (total[classes] / count[classes, None] - mean) / np.where(spread > 0, spread, 1.0)
-    return classes, means  # (classes,), (classes, features)
+def class_means(X: Any, y: IndexArray) -> FloatArray:
+    """Return the means of the standardized features of each class, (classes, features)."""
+    count, scaler = np.bincount(y), StandardScaler()
+    total = np.zeros((len(count), X.shape[1]))
+    for block, rows in feature_blocks(X):
+        scaler.partial_fit(rows)
+        total += class_sums(rows, y[block], len(count))
+    return np.asarray(scaler.transform(total / count[:, None]))
 
 
 def _attribute_names(data: ZeroShotDataset, which: BoolArray) -> list[str]:

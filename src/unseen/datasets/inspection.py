@@ -15,6 +15,10 @@ from unseen.errors import UnseenError
 
 # the columns of the paper's table of statistics
 PARTS = ("train", "seen_val", "seen_test_train", "val", "seen_test_val", "test")
+NO_UNSEEN = (
+    "There are no unseen classes: name them in unseen_classes (--unseen A,B), or describe classes without "
+    "samples. A model can be fitted without unseen classes."
+)
 Facts = dict[str, Any]  # JSON values; None or empty if the files do not say
 
 
@@ -65,7 +69,7 @@ def describe(
         "notes": [*dataset.notes, *_candidates(dataset), *notes],
         "warnings": [f"{check.message} {check.advice}" for check in checks if check.severity == "warning"],
         "checks": [check.to_json() for check in checks],
-        "missing": [*dataset.missing, *_missing_classes(dataset), *too_few],
+        "missing": [*dataset.missing, *([] if dataset.unseen.any() else [NO_UNSEEN]), *too_few],
     }
 
 
@@ -145,15 +149,6 @@ def _find_split(dataset: ZeroShotDataset, rule: str) -> tuple[GZSLSplit | None, 
         if rule not in SPLIT_RULES:
             raise
         return None, [f"There is no split to choose parameters on: {error}"]
-
-
-def _missing_classes(dataset: ZeroShotDataset) -> Iterator[str]:
-    """Yield what more a data set needs before it is one of zero-shot learning."""
-    if not dataset.unseen.any():
-        yield (
-            "There are no unseen classes: name them in unseen_classes (--unseen A,B), or describe "
-            "classes without samples. A model can be fitted without unseen classes."
-        )
 
 
 def _candidates(dataset: ZeroShotDataset) -> Iterator[str]:

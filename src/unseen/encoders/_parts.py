@@ -10,7 +10,6 @@ import json
 import shutil
 import time
 import uuid
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,8 @@ import numpy as np
 
 from unseen._core.blocks import FloatArray
 from unseen._core.files import atomic_path, write_npz
+from unseen._core.npz import read_npz
+from unseen.errors import UnseenError
 
 FLUSH_SECONDS = 5.0  # work that a power cut may lose
 FLUSH_ROWS = 4096
@@ -28,10 +29,8 @@ FLUSH_ROWS = 4096
 def stored_names(folder: Path) -> Iterator[tuple[Path, list[str]]]:
     """Yield every part in a folder with the names of its rows; a damaged part is skipped."""
     for part in sorted(folder.glob("part-*.npz")):
-        with suppress(OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
-            with np.load(part, allow_pickle=False) as archive:
-                names = archive["names"].tolist()
-            yield part, names
+        with suppress(OSError, KeyError, UnseenError):
+            yield part, read_npz(part, ["names"])["names"].tolist()
 
 
 class Parts:
@@ -93,8 +92,7 @@ class Parts:
         """Yield the rows of these names in their order, one part in memory at a time."""
         places = (self._places[name] for name in names)
         for part, group in itertools.groupby(places, key=lambda place: place[0]):
-            with np.load(part, allow_pickle=False) as archive:
-                rows = archive["rows"]
+            rows = read_npz(part, ["rows"])["rows"]
             yield rows[[row for _, row in group]]
 
     def __enter__(self) -> Self:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from unseen._core.blocks import row_blocks
 from unseen._core.csv_files import write_csv
 from unseen._core.files import atomic_path
-from unseen._core.npz import Member, read_npz
+from unseen._core.npz import npz_names, read_npz
 from unseen._core.progress import progress
 from unseen._core.rows import read_ahead
 from unseen.datasets.features import (
@@ -183,7 +183,7 @@ def n_stored(out: str | os.PathLike[str]) -> int:
 def is_extraction(path: Path) -> bool:
     """Return whether an extraction wrote this file."""
     with suppress(UnseenError, OSError):
-        return Member.find(path, STAMPS_KEY) is not None
+        return STAMPS_KEY in npz_names(path)
     return False
 
 
