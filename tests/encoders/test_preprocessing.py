@@ -16,7 +16,7 @@ from unseen.errors import UnseenError
 def test_crops_equal_the_literal_ones(tmp_path, crops, resize):
     file = save_image(tmp_path / "a.png", 7)
     steps = Preprocessing(16, crops, resize, mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.4))
-    expected = oracle.crops_of_image(file, steps.sides[0], 16, crops, steps.mean, steps.std)
+    expected = oracle.crops_of_image(file, steps.side, 16, crops, steps.mean, steps.std)
     np.testing.assert_allclose(steps(file), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -24,7 +24,7 @@ def test_crops_equal_the_literal_ones(tmp_path, crops, resize):
     ("options", "message"),
     [
         ({"crops": 5}, "Got crops=5, but expected 1 or 10"),
-        ({"resize": 200}, "must be at least 224"),
+        ({"resize": 200}, "expected at least 224"),
         ({"resize": 10**6}, "at most 10000"),
         ({"std": (1.0, 0.0, 1.0)}, "three positive"),
     ],

@@ -43,7 +43,7 @@ def test_configuration_beside_a_file_counts_and_a_bare_file_is_squashed(clip, tm
     in_layout = Backbone(clip / "onnx" / "vision_model.onnx").preprocessing
     assert in_layout.resize_mode == "shortest"
     bare = Backbone(clip_vision_model(tmp_path / "v.onnx")).preprocessing
-    assert (bare.resize_mode, bare.resample, bare.sides) == ("squash", "bilinear", (224, 224))
+    assert (bare.resize_mode, bare.resample, bare.side) == ("squash", "bilinear", 224)
 
 
 def test_the_size_of_the_model_beats_the_configuration(clip):

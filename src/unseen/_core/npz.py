@@ -66,9 +66,8 @@ def map_npy(path: Path) -> NDArray[Any]:
 
 def read_npz(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return those of the named arrays that the file has; text is always of type str."""
-    with _opened(path) as archive:
-        members = [Member.open(archive, path, name) for name in names]
-        return {member.name: member.read(archive) for member in members if member is not None}
+    members = [Member.find(path, name) for name in names]
+    return {member.name: member.read() for member in members if member is not None}
 
 
 def npz_names(path: Path) -> list[str]:
@@ -89,35 +88,30 @@ class Member:
 
     @classmethod
     def find(cls, path: Path, name: str) -> Member | None:
-        """Return the member of this name, if the file has it."""
+        """Return the member of this name, if the file has it; one that announces too much is rejected."""
         with _opened(path) as archive:
-            return cls.open(archive, path, name)
-
-    @classmethod
-    def open(cls, archive: zipfile.ZipFile, path: Path, name: str) -> Member | None:
-        """Read the header of a member, if it is there, and reject one that announces what cannot be there."""
-        if f"{name}.npy" not in archive.namelist():
-            return None
-        info = archive.getinfo(f"{name}.npy")
-        with archive.open(info) as file:
-            shape, fortran, dtype = _read_header(file)
-            size = info.file_size - file.tell()
-        if dtype.hasobject:
-            raise UnseenError(
-                f"{path} holds {name} as pickled objects, which are never loaded: they could run any code. "
-                "Save plain numbers or text, for instance with numpy.array(..., dtype=str)."
-            )
-        possible = MOST_COMPRESSION * info.compress_size if info.compress_type in _PLAIN else 0
-        if size != dtype.itemsize * int(np.prod(shape, dtype=object)) or info.file_size > possible:
-            raise ValueError(f"{name} announces shape {shape}, but there are {info.compress_size} bytes")
+            if f"{name}.npy" not in archive.namelist():
+                return None
+            info = archive.getinfo(f"{name}.npy")
+            with archive.open(info) as file:
+                shape, fortran, dtype = _read_header(file)
+                size = info.file_size - file.tell()
+            if dtype.hasobject:
+                raise UnseenError(
+                    f"{path} holds {name} as pickled objects, which are never loaded: they could run code. "
+                    "Save plain numbers or text, for instance with numpy.array(..., dtype=str)."
+                )
+            possible = MOST_COMPRESSION * info.compress_size if info.compress_type in _PLAIN else 0
+            if size != dtype.itemsize * int(np.prod(shape, dtype=object)) or info.file_size > possible:
+                raise ValueError(f"{name} announces shape {shape}, but there are {info.compress_size} bytes")
         return cls(path, name, shape, fortran, dtype)
 
-    def read(self, archive: zipfile.ZipFile) -> NDArray[Any]:
+    def read(self) -> NDArray[Any]:
         """Return the array."""
         check_fits(self.dtype.itemsize * int(np.prod(self.shape)), f"{self.name} in {self.path}")
-        with archive.open(f"{self.name}.npy") as file:
+        with _opened(self.path) as archive, archive.open(f"{self.name}.npy") as file:
             values = np.lib.format.read_array(file, allow_pickle=False)
-        return _checked_text(values) if values.dtype.kind in "US" else values
+            return _checked_text(values) if values.dtype.kind in "US" else values
 
     def blocks(self, rows: Iterable[slice]) -> Iterator[NDArray[Any]]:
         """Yield rows of a matrix in C order, read as a stream; the slices cover it in order."""
@@ -126,10 +120,7 @@ class Member:
             _read_header(file)
             for block in rows:
                 n = block.stop - block.start
-                content = file.read(n * width)
-                if len(content) < n * width:
-                    raise ValueError(f"it ends at row {block.start} of {self.shape[0]}")
-                yield np.frombuffer(content, self.dtype).reshape(n, self.shape[1])
+                yield np.frombuffer(file.read(n * width), self.dtype).reshape(n, self.shape[1])
 
 
 @contextmanager

@@ -17,14 +17,13 @@ from unseen._core.labels import shortened
 from unseen._core.npz import text_array
 from unseen.errors import UnseenError, import_extra, rephrase_errors
 
-TABLES = (".csv", ".parquet")
 INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls a row index without a name
 Column = NDArray[Any]  # (rows,), numbers or text
 
 
 def is_table(path: Path) -> bool:
     """Return whether the path ends as the file of a table does."""
-    return path.suffix.lower() in TABLES
+    return path.suffix.lower() in (".csv", ".parquet")
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,8 +163,6 @@ def _fetch_rest(requests: ModuleType, url: str, part: Path, tag: Path, quiet: bo
                 file.write(chunk)
                 advance((arrived + len(chunk)) // _MB - arrived // _MB, "")
                 arrived += len(chunk)
-    if arrived < total:
-        raise requests.ConnectionError(f"{arrived} of {total} bytes arrived")
 
 
 def _advice(url: str, part: Path, error: Exception) -> str:

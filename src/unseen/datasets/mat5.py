@@ -104,9 +104,7 @@ class _Variable:
     def __init__(self, content: bytearray | memoryview) -> None:
         self.elements = _elements(memoryview(content))
         _, flags = next(self.elements)
-        if len(flags) != 8:
-            raise ValueError("a variable has no flags")
-        word = int(np.frombuffer(flags, "<u4")[0])
+        word = int.from_bytes(flags[:4], "little")
         self.kind = word & (0xFF | COMPLEX)
         if word & 0xFF not in range(1, 16):
             return  # a MATLAB object, which has another layout
@@ -119,7 +117,7 @@ class _Variable:
     def values(self) -> NDArray[Any]:
         """Return numbers as an array, text as an array with one str per row, cells as their texts."""
         if self.kind == CELL:
-            return np.array([_cell(*next(self.elements)) for _ in range(prod(self.shape))], dtype=str)
+            return np.array([_cell(next(self.elements)[1]) for _ in range(prod(self.shape))], dtype=str)
         if self.kind != CHAR and self.kind not in NUMBERS:
             raise ValueError(f"{self.name} is of class {self.kind}, expected numbers, text or cells")
         values = _stored(*next(self.elements))
@@ -140,10 +138,8 @@ def _stored(kind: int, content: memoryview) -> NDArray[Any]:
     return np.frombuffer(content, f"<{STORED[kind]}")
 
 
-def _cell(kind: int, content: memoryview) -> str:
+def _cell(content: memoryview) -> str:
     """Return the text of a cell; the first one, if it holds several."""
-    if kind != MATRIX:
-        raise ValueError(f"a cell is of type {kind}")
     values = _Variable(content).values() if content else np.empty(0)
     return str(values.ravel()[0]) if values.size else ""
 

@@ -23,7 +23,6 @@ from unseen._core.npz import read_npz
 from unseen.errors import UnseenError
 
 FLUSH_SECONDS = 5.0  # work that a power cut may lose
-FLUSH_ROWS = 4096
 
 
 def stored_names(folder: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -76,7 +75,7 @@ class Parts:
         """Store these rows; they are on disk after a few seconds, or when the ``with`` block ends."""
         self._names.extend(names)
         self._rows.append(rows)
-        if len(self._names) >= FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
+        if time.monotonic() - self._flushed > FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:

@@ -105,8 +105,6 @@ def fill_templates(classes: Texts, templates: Sequence[str] = (TEMPLATE,)) -> di
     for template in templates:
         if template.count("{}") != 1:
             raise UnseenError(f"The template {template!r} must have {{}} once, where the class name goes.")
-    if not templates:
-        raise UnseenError(f"There is no template. Give one, such as {TEMPLATE!r}.")
     return {
         name: list(said) or [template.replace("{}", spoken_name(name)) for template in templates]
         for name, said in classes.items()

@@ -46,8 +46,8 @@ class Preprocessing:
 
     Examples
     --------
-    >>> Preprocessing(crops=10).sides
-    (256, 224)
+    >>> Preprocessing(crops=10).side
+    256
     """
 
     size: int = 224
@@ -62,13 +62,9 @@ class Preprocessing:
         """Check every field: files of any origin say what they are."""
         expect("crops", self.crops, self.crops in (1, 10), "1 or 10")
         _check_side("size", self.size)
-        resize, size = self.sides
-        _check_side("resize", resize)
-        if resize < size:
-            raise UnseenError(
-                f"Got resize={resize}, but the backbone sees crops of {size} x {size}: resize must be at "
-                f"least {size}."
-            )
+        _check_side("resize", self.side)
+        least = f"at least {self.size}: the backbone sees crops of {self.size} x {self.size}"
+        expect("resize", self.side, self.side >= self.size, least)
         _triple("mean", self.mean)
         expect("std", self.std, min(_triple("std", self.std)) > 0, "three positive numbers")
         modes = ("squash", "shortest")
@@ -76,16 +72,16 @@ class Preprocessing:
         expect("resample", self.resample, self.resample in RESAMPLE, f"one of {', '.join(RESAMPLE)}")
 
     @property
-    def sides(self) -> tuple[int, int]:
-        """Return (side of the resized image, side of a crop)."""
+    def side(self) -> int:
+        """Return the side of the resized image."""
         usual = self.size if self.crops == 1 else round(self.size * 256 / 224)
-        return (usual if self.resize is None else self.resize), self.size
+        return usual if self.resize is None else self.resize
 
     def __str__(self) -> str:
         crops = "one crop" if self.crops == 1 else "the mean of ten crops"
-        side, size = self.sides
-        resized = f"to {side} x {side}" if self.resize_mode == "squash" else f"the shorter side to {side}"
-        return f"{crops} of {size} x {size} after resizing {resized} ({self.resample})"
+        squashed = f"to {self.side} x {self.side}"
+        resized = squashed if self.resize_mode == "squash" else f"the shorter side to {self.side}"
+        return f"{crops} of {self.size} x {self.size} after resizing {resized} ({self.resample})"
 
     def __call__(self, file: str | os.PathLike[str]) -> Floats:
         """Return the crops of an image file as an array (crops, 3, size, size)."""
@@ -102,12 +98,10 @@ class Preprocessing:
         return np.concatenate([pixels, pixels[..., ::-1]]) if self.crops == 10 else pixels
 
     def _resize(self, image: Image) -> Image:
-        side, _ = self.sides
-        target = (side, side)
+        width = height = self.side
         if self.resize_mode == "shortest":
-            width, height = (int(side * length / min(image.size)) for length in image.size)
-            target = (width, height)
-        return image.resize(target, RESAMPLE.index(self.resample))
+            width, height = (int(self.side * length / min(image.size)) for length in image.size)
+        return image.resize((width, height), RESAMPLE.index(self.resample))
 
     def _boxes(self, width: int, height: int) -> list[tuple[int, int, int, int]]:
         """Return (left, top, right, bottom) of the center crop, after those of the corners for ten crops."""

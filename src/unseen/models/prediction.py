@@ -136,7 +136,7 @@ def _of_npz(path: Path) -> Samples:
         raise UnseenError(f"{path} holds no array X, expected the features (samples, features).")
     names, labels = content.get("files"), _labels(content, X.shape[0] if X.shape else 0)
     if X.fortran or len(X.shape) != 2 or X.dtype.kind not in "fiub":  # cannot be read row by row
-        return _of_array(path.name, read_npz(path, ["X"])["X"], names, labels)
+        return _of_array(path.name, X.read(), names, labels)
     n, width = X.shape
     return Samples(path.name, (n, width), lambda: X.blocks(row_blocks(n)), names, labels)
 
