@@ -337,7 +337,7 @@ def bad_contents():
         "short y": ({"y": y[:-1]}, "90 rows of features but 89 labels"),
         "flat X": ({"X": X.ravel()}, r"features have shape \(450,\)"),
         "text X": ({"X": X.astype(str)}, "expected numbers"),
-        "square y": ({"y": np.stack([y, y])}, r"y has shape \(2, 90\)"),
+        "square y": ({"y": np.stack([y, y])}, "90 rows of features but 180 labels"),
         "float y": ({"y": y + 0.5}, "expected integers or class names"),
         "label beyond": ({"y": np.where(y == 0, 9, y)}, "prototypes has 9 rows but y names class 9"),
         "label below": ({"y": y - 1}, "y names class -1"),

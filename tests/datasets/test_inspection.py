@@ -134,7 +134,7 @@ def test_three_seen_classes_are_still_described(tmp_path):
     found = facts(tmp_path / "x.npz")
     assert found["seen_classes"] == 3 and found["samples_per_class"]["min"] == 10
     assert "There is no split to choose parameters on: The number of seen classes is 3" in found["missing"][0]
-    with pytest.raises(UnseenError, match="is not a split rule"):
+    with pytest.raises(UnseenError, match="expected official or paper"):
         describe(load_dataset(tmp_path / "x.npz"), "oficial")
 
 

@@ -228,7 +228,7 @@ def test_prototypes_that_are_not_numbers_are_refused(tmp_path):
     with pytest.raises(UnseenError, match="prototypes must be numbers, one row of equal length per class"):
         ESZSL({"cat": [1.0], "bear": [1.0, 2.0]}).fit(np.eye(2), ["cat", "bear"])
     message = refusal(save(tmp_path / "a.npz", prototypes=None), prototypes=np.eye(6))
-    assert "prototypes of type ndarray, expected a CSV file, a DataFrame" in message
+    assert "prototypes='ndarray', but expected a CSV file, a DataFrame" in message
 
 
 # ---- which classes ------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_tokens_are_averaged_without_padding(tmp_path, mask):
 
 
 def test_text_encoders_that_cannot_be_used(tmp_path):
-    with pytest.raises(UnseenError, match=r"tokenizer\.json beside it"):
+    with pytest.raises(UnseenError, match=r"Put the tokenizer\.json of the model there"):
         TextEncoder(token_encoder(tmp_path))(["blue"])
     write_tokenizer(tmp_path)
     nodes = [helper.make_node("Identity", ["pixels"], ["features"])]

@@ -98,7 +98,7 @@ def test_descriptions_go_before_templates():
 
 @pytest.mark.parametrize("template", ["a photo", "{} and {}"])
 def test_a_template_has_one_place_for_the_name(template):
-    with pytest.raises(UnseenError, match=r"must have \{\} once"):
+    with pytest.raises(UnseenError, match=r"expected \{\} once"):
         fill_templates({"jay": []}, [template])
 
 
@@ -166,7 +166,7 @@ def test_the_command(invoke, tmp_path):
         (["names.txt", "--encoder", "clip", "--out", "p.txt"], "ending in .csv or .npz"),
         (["names.txt", "--encoder", "clip", "--out", "names.txt"], "ending in .csv or .npz"),
         (["nowhere.txt", "--encoder", "clip", "--out", "p.csv"], "There is no file or folder 'nowhere.txt'"),
-        (["names.txt", "--encoder", "clip", "--template", "x", "--out", "p.csv"], "must have {} once"),
+        (["names.txt", "--encoder", "clip", "--template", "x", "--out", "p.csv"], "expected {} once"),
     ],
 )
 def test_the_command_refuses_in_one_line(invoke, tmp_path, arguments, message):

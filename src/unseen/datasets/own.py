@@ -22,7 +22,7 @@ from unseen._core.tables import read_csv
 from unseen.datasets.dataset import ZeroShotDataset, as_features, check_class_names
 from unseen.datasets.features import ENCODER_KEY, STAMPS_KEY, read_encoder_card
 from unseen.datasets.prototypes import read_prototypes
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, did_you_mean, expect
 
 ESSENTIAL = ("X", "y", "prototypes")
 OPTIONAL = ("class_names", "attribute_names", "files", "unseen_classes", "test_seen", "test_unseen", "groups")
@@ -204,11 +204,8 @@ def _describe_classes(content: Content, given: Descriptions | None) -> Prototype
     if prototype_parts(given).labels is not None:  # a DataFrame or a mapping
         found = as_prototypes(given)
         return replace(found, index=found.index.astype(str))
-    if given is not None:
-        raise UnseenError(
-            f"Got prototypes of type {type(given).__name__}, expected a CSV file, a DataFrame indexed by "
-            "class name, or a mapping from class name to attributes."
-        )
+    expected = "a CSV file, a DataFrame indexed by class name, or a mapping from class name to attributes"
+    expect("prototypes", type(given).__name__, given is None, expected)
     if "prototypes" in content:
         S = number_rows(prototype_parts(content["prototypes"]))
         index = names or tuple(map(str, range(len(S))))
@@ -227,10 +224,7 @@ def _label_names(given: ArrayLike, content: Content, what: str) -> NDArray[np.st
 
     An integer is a position in ``class_names``. A file without ``class_names`` calls its classes 0, 1, 2, ...
     """
-    labels = np.asarray(given)
-    if labels.ndim > 1 and labels.size != len(labels):
-        raise UnseenError(f"{what} has shape {labels.shape}, expected one label per sample.")
-    labels = labels.ravel()
+    labels = np.asarray(given).ravel()
     if labels.dtype.kind in "US":
         return labels.astype(str)
     if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.rint(labels)):

@@ -17,7 +17,7 @@ from sklearn.model_selection import BaseCrossValidator
 from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.labels import LabelArray, distinct_labels
 from unseen.datasets.dataset import ZeroShotDataset
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, expect
 
 SPLIT_RULES = ("official", "paper")
 ClassFold = tuple[ArrayLike, ArrayLike]  # train classes, validation classes
@@ -139,8 +139,7 @@ def deal_classes(
 
     The windows are disjoint unless there are fewer than two classes per fold.
     """
-    if n_folds < 2:
-        raise UnseenError(f"Got {n_folds} fold(s), but expected at least 2.")
+    expect("folds", n_folds, n_folds >= 2, "at least 2")
     size = max(2, len(classes) // n_folds)
     if len(classes) - size < 2:
         hint = " Without calibration two are enough: unseen fit --gamma 0, or LDA(prototypes).fit(X, y)."
@@ -163,8 +162,7 @@ def share_of(n: ArrayLike, share: float) -> IndexArray:
     >>> int(share_of(100, 0.29))
     29
     """
-    if not 0 < share < 1:
-        raise UnseenError(f"Got a share of {share!r}, but expected a number between 0 and 1.")
+    expect("share", share, 0 < share < 1, "a number between 0 and 1")
     return np.asarray(np.floor(np.asarray(n) * share + 1e-9), dtype=np.intp)
 
 
@@ -280,9 +278,7 @@ def make_split(
     (1002, 250, 545)
     """
     pool, y = seen_samples(dataset), dataset.y
-    if rule not in SPLIT_RULES:
-        near = did_you_mean(rule, SPLIT_RULES)
-        raise UnseenError(f"{rule!r} is not a split rule, expected official or paper.{near}")
+    expect("rule", rule, rule in SPLIT_RULES, "official or paper")
     if require_test:
         _check_testable(dataset)
     rng = np.random.default_rng(random_state)

@@ -15,7 +15,7 @@ from unseen._core.prototypes import Encoder, Prototypes
 from unseen._core.tables import read_csv
 from unseen.datasets.features import EncoderCard, encoder_array
 from unseen.encoders.text import TextEncoder
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 
 TEMPLATE = "a photo of a {}."
 CLASS_COLUMNS = ("class", "classes", "class_name", "label", "name")  # headers of a list of class names
@@ -103,8 +103,7 @@ def fill_templates(classes: Texts, templates: Sequence[str] = (TEMPLATE,)) -> di
     {'blue_jay': ['a photo of a blue jay.', 'a blue jay'], 'owl': ['a bird of the night']}
     """
     for template in templates:
-        if template.count("{}") != 1:
-            raise UnseenError(f"The template {template!r} must have {{}} once, where the class name goes.")
+        expect("template", template, template.count("{}") == 1, "{} once, where the class name goes")
     return {
         name: list(said) or [template.replace("{}", spoken_name(name)) for template in templates]
         for name, said in classes.items()

@@ -55,11 +55,8 @@ class ModelFiles(NamedTuple):
         file = self.folder / name
         if not file.is_file():
             return {}
-        with rephrase_errors(f"{str(file)!r} is not a JSON file"):
-            content = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise UnseenError(f"{str(file)!r} holds a {type(content).__name__}, expected a JSON object.")
-        return content
+        with rephrase_errors(f"{str(file)!r} is not a file with a JSON object"):
+            return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
 def find_model(reference: Reference, modality: Modality, variant: str | None = None) -> ModelFiles:

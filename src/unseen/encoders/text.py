@@ -95,12 +95,11 @@ class TextEncoder(OnnxModel):
 
     def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
         tokenizers = import_extra("tokenizers", "text", "A text encoder")
-        beside = self.file.parent / "tokenizer.json"
-        file = beside if beside.is_file() else self.files.folder / "tokenizer.json"
+        file = self.files.folder / "tokenizer.json"
         if not file.is_file():
             raise UnseenError(
-                f"{self.file.name} takes token numbers, but there is no {str(file)!r}. Put the model's "
-                "tokenizer.json beside it."
+                f"{self.file.name} takes token numbers, but there is no {str(file)!r}. Put the "
+                "tokenizer.json of the model there."
             )
         with rephrase_errors(f"{str(file)!r} is not a tokenizer that can be used"):
             tokenizer: Tokenizer = tokenizers.Tokenizer.from_file(str(file))
