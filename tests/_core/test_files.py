@@ -156,3 +156,9 @@ def writes_a_file(call: ast.Call) -> bool:
     if name in ("open", "zipfile.ZipFile") and ast.unparse(call.args[0]) != "part":
         return any(letter in mode for letter in "wax+")
     return name.endswith(WRITING) and name != "tag.write_text"  # of a download that may be continued
+
+
+def test_an_input_that_is_no_path_can_be_long(tmp_path):
+    (tmp_path / "f.csv").touch()
+    names = ",".join(f"class {number}" for number in range(100))
+    check_output(tmp_path / "f.csv", inputs=[names], force=True)

@@ -26,6 +26,12 @@ def count(texts):
     return [[len(text), text.count("b")] for text in texts]
 
 
+def test_a_list_of_names_may_be_longer_than_a_file_name(tmp_path):
+    names = [f"class {number}" for number in range(100)]
+    assert list(read_classes(",".join(names))) == names
+    assert read_templates(["a " * 200]) == ["a " * 200]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [

@@ -110,8 +110,8 @@ def _holds(source: Path, path: Path) -> bool:
     """Return whether ``source`` is the same file as ``path``, or a folder that holds it."""
     if source.resolve() in path.resolve().parents:
         return True
-    files = source.iterdir() if source.is_dir() else [source]
-    return any(file.is_file() and file.samefile(path) for file in files)
+    files = source.iterdir() if os.path.isdir(source) else [source]
+    return any(os.path.isfile(file) and file.samefile(path) for file in files)
 
 
 def is_page(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -37,10 +38,10 @@ def read_classes(source: str | PathLike[str]) -> dict[str, list[str]]:
         separated by commas.
     """
     path = Path(source)
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike the methods of Path, False for text that is too long for a name
         names = sorted(entry.name for entry in path.iterdir() if entry.is_dir() and entry.name[0] != ".")
         return _once(names, str(path))
-    if path.is_file():
+    if os.path.isfile(path):
         return _read_table(path) if path.suffix == ".csv" else _once(read_lines(path), str(path))
     names = str(source).split(",")
     looks_like_path = path.suffix in LIST_FILES or len(path.parts) > 1
@@ -115,7 +116,7 @@ def read_templates(given: Sequence[str]) -> list[str]:
     found: list[str] = []
     for text in given:
         path = Path(text)
-        found += read_lines(path) if "{}" not in text and path.is_file() else [text]
+        found += read_lines(path) if "{}" not in text and os.path.isfile(text) else [text]
     return found
 
 
