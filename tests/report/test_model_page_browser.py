@@ -89,10 +89,12 @@ def with_class(model, s):
 
 def embedded(model, data):
     """The samples of the page, as Python chooses them."""
-    from unseen.report.try_class import MOST_SAMPLES, choose_samples
+    from unseen.models.suggestion import take_turns
+    from unseen.report.try_class import MOST_SAMPLES
 
     tested = score_samples(model, data)
-    return tested.rows[choose_samples(tested.y, MOST_SAMPLES)]
+    in_turn = take_turns(tested.y, np.ones(len(tested.y), dtype=bool))
+    return tested.rows[np.sort(in_turn[:MOST_SAMPLES])]
 
 
 DESCRIPTIONS = [np.arange(16) % 2, np.r_[np.ones(4), np.zeros(12)], np.ones(16)]
