@@ -10,6 +10,7 @@ from unseen.calibration.calibrate import apply_gamma, calibrate
 from unseen.calibration.curve import Goal, ScoreMaxima
 from unseen.calibration.scores import Scores
 from unseen.errors import UnseenError
+from unseen.metrics import gzsl_accuracies
 
 SEEN = np.array([True, True, True, False, False])
 
@@ -50,6 +51,9 @@ def test_accuracies_need_true_classes_of_both_kinds(kind, known):
     y = None if kind == "no" else given.y[chosen]
     found = apply_gamma(0.5, Scores(given.scores[chosen], y, SEEN))
     assert list(found.changes) == (["per-class", "per-sample"] if known else [])
+    for weights, pair in found.changes.items():
+        predicted = given.scores.argmax(axis=1), found.predicted
+        assert pair == tuple(gzsl_accuracies(y, p, np.flatnonzero(SEEN), weights) for p in predicted)
 
 
 @pytest.mark.parametrize("percent", [0, 1.5, 2, 100])
@@ -91,9 +95,10 @@ def test_a_column_of_row_numbers_is_named():
     assert scale.startswith("the scores of seen classes reach 1.99e+03, those of unseen classes")
 
 
-def test_sides_of_another_scale_are_told():
+@pytest.mark.parametrize("side", [SEEN, ~SEEN])
+def test_sides_of_another_scale_are_told(side):
     given = problem()
-    given.scores[:, SEEN] *= 1000
+    given.scores[:, side] *= 1000
     (warning,) = calibrate(given).warnings
     assert warning.startswith("the scores of seen classes reach") and "cannot correct another" in warning
 

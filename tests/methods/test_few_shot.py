@@ -122,6 +122,8 @@ def test_classes_one_by_one_or_together(problem, few):
     for c in (5, 6):
         apart.add_classes(S[c : c + 1], None, few[0][few[1] == c], few[1][few[1] == c])
     assert_allclose(apart.coef_, together.coef_, rtol=0, atol=1e-12 * np.abs(together.coef_).max())
+    for name in ("sample_classes_", "sample_counts_", "sample_means_"):
+        assert_allclose(getattr(apart, name), getattr(together, name), rtol=1e-14)
 
 
 def test_samples_survive_files_and_further_training(problem, few, tmp_path):
@@ -163,6 +165,7 @@ def test_wrong_samples_are_refused_before_anything_is_added(problem, few):
         "y names 2 classes that are not among the new classes: 9, 10": (few[0], few[1] + 4),
         "Pass X and y together": (few[0], None),
         "has 8 features": (few[0][:, :8], few[1]),
+        "inconsistent numbers of samples": (few[0], few[1][:3]),
     }
     for message, arguments in wrong.items():
         with pytest.raises(ValueError, match=message):

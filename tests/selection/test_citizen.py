@@ -151,6 +151,15 @@ def test_a_pipeline_around_it_is_a_search_on_what_the_pipeline_gives(tables):
     assert 0.5 < pipeline.score(X, y) <= 1
 
 
+def test_gamma_is_subtracted_from_the_scores_of_a_pipeline_inside(tables):
+    X, y, P = tables
+    inside = GZSLClassifierCV(make_pipeline(StandardScaler(), ESZSL(P)), {}).fit(X, y)
+    expected = inside.estimator_.decision_function(X) - np.where(inside.seen_, inside.gamma_, 0)
+    assert inside.gamma_
+    assert_array_equal(inside.similarity(X), expected)
+    assert_array_equal(inside.predict(X), P.index.to_numpy()[expected.argmax(axis=1)])
+
+
 def test_steps_may_give_data_frames(tables):
     """Inside and around; no step warns of names that it does not know."""
     X, y, P = tables

@@ -71,7 +71,7 @@ class CalibratedEstimator(Prediction):
         if linear is not None:
             return all_scores(linear, X)
         scores = class_scores(self.estimator_, X)
-        bias = np.where(self.seen_, self.gamma_, 0)
+        bias = self.gamma_ * self.seen_
         return np.asarray(np.subtract(scores, bias, dtype=np.result_type(scores, np.float32)))
 
     def linear_classifier(self) -> LinearClassifier | None:
