@@ -161,6 +161,12 @@ def test_a_table_without_numbers_is_named(tmp_path):
     assert "s.csv has no column of numbers" in message
 
 
+@pytest.mark.parametrize("name", ["no.csv", "no.parquet"])
+def test_a_table_that_is_not_there(files, name):
+    with pytest.raises(UnseenError, match=f"There is no file .*{name}"):
+        load_dataset(files / "samples.csv", label="fruit", prototypes=files / name)
+
+
 def test_lists_in_parquet_are_not_numbers(files):
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_csv(files / "samples.csv").drop(columns=["id", "picked"])

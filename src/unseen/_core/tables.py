@@ -154,6 +154,8 @@ def _as_numbers(cells: Sequence[str]) -> Column:
 
 def _read_parquet(path: Path) -> Table:
     parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
+    if not path.is_file():
+        raise UnseenError(f"There is no file {path}.")
     with rephrase_errors(f"{path} cannot be read as Parquet"):
         table = parquet.read_table(path)
         found = {name: _from_arrow(column) for name, column in zip(table.column_names, table.columns)}
