@@ -62,7 +62,8 @@ class Prototypes:
             raise UnseenError(f"Class {str(labels[count > 1][0])!r} is described twice. Describe it once.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.values, dtype=dtype, copy=copy)
+        values = np.asarray(self.values, dtype=dtype)  # NumPy 1 does not know copy=None
+        return values.copy() if copy else values
 
     def __len__(self) -> int:
         return len(self.values)
