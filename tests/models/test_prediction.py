@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -188,3 +190,30 @@ def test_the_csv_holds_the_tables(tmp_path, X, model):
         row = rows[number]
         assert row["class"] == columns["class"][number] and row["kind_2"] == columns["kind_2"][number]
         assert float(row["score"]) == pytest.approx(columns["score"][number], rel=1e-5)
+
+
+PREDICT = """
+import resource, sys
+import numpy as np
+from unseen import LinearSV
+from unseen.models.prediction import open_samples, predict_tables
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, 4096)).astype(np.float32)
+model = LinearSV(rng.normal(size=(4, 3))).fit(X, np.arange(20) % 2)
+for name in ("few.npy", "many.npy"):
+    n = sum(len(table["class"]) for table in predict_tables(model, open_samples(name)))
+    print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts other units elsewhere")
+def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path):
+    sizes = {"few.npy": 10_000, "many.npy": 60_000}
+    for name, n in sizes.items():
+        np.lib.format.open_memmap(tmp_path / name, "w+", np.float32, (n, 4096)).flush()
+    done = subprocess.run(
+        [sys.executable, "-c", PREDICT], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    (few, peak_of_few), (many, peak) = (map(int, line.split()) for line in done.stdout.splitlines())
+    assert [few, many] == list(sizes.values())
+    assert peak - peak_of_few < 0.1 * (many - few) * 4096 * 4  # a tenth of what else is in the file

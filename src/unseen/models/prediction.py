@@ -17,6 +17,7 @@ from unseen._core.blocks import BoolArray, FloatArray, row_blocks, top_columns
 from unseen._core.csv_files import csv_text
 from unseen._core.labels import UNKNOWN, LabelArray
 from unseen._core.npz import Member, map_npy, read_npz
+from unseen._core.rows import release_pages
 from unseen._core.scoring import iter_scores
 from unseen._core.tables import is_table
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
@@ -127,7 +128,14 @@ def _of_array(
 ) -> Samples:
     if X.ndim != 2:
         raise UnseenError(f"{name} has shape {X.shape}, expected (samples, features).")
-    return Samples(name, X.shape, lambda: (X[block] for block in row_blocks(len(X))), names, labels)
+    return Samples(name, X.shape, lambda: _blocks_of(X), names, labels)
+
+
+def _blocks_of(X: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield the rows block by block; what was read from a memory-mapped file is released."""
+    for block in row_blocks(len(X)):
+        yield X[block]
+        release_pages(X)
 
 
 def _of_npz(path: Path) -> Samples:
