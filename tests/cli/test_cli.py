@@ -192,3 +192,13 @@ def test_ctrl_c_before_the_command_starts_ends_like_any_other(monkeypatch):
     done = CliRunner().invoke(main, ["methods"])
     assert done.exit_code == 130
     assert "Aborted" not in done.output
+
+
+def test_ctrl_c_before_click_listens_ends_like_any_other(monkeypatch):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(click.Group, "main", interrupt)
+    with pytest.raises(SystemExit) as stop:
+        main(["methods"])
+    assert stop.value.code == 130

@@ -58,6 +58,13 @@ class _Commands(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command line; an interrupt before click listens to it has the same exit code."""
+        try:
+            return super().main(*args, **options)
+        except KeyboardInterrupt:
+            sys.exit(128 + SIGINT)
+
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Parse what stands before the subcommand."""
         with _errors_as_lines():
