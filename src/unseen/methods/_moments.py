@@ -138,8 +138,8 @@ class Moments:
         return type(self)(self.count, total, triangle), Standardization(mean, scale)
 
     def __add__(self, other: Self) -> Self:
-        parts = self.triangle, other.triangle
-        triangle = None if parts[0] is None or parts[1] is None else parts[0] + parts[1]
+        a, b = self.triangle, other.triangle
+        triangle = None if a is None or b is None else a + b
         return type(self)(self.count + other.count, self.total + other.total, triangle)
 
     def without(self, part: Self) -> Self:
