@@ -26,7 +26,7 @@ from unseen.datasets import load_dataset
 from unseen.methods import METHODS
 
 # samples, features, classes, attributes
-SIZES = {"CUB": (11788, 2048, 200, 312), "AwA2": (37322, 2048, 50, 85)}
+SIZES = {"CUB": (11788, 2048, 200, 312)}
 SMALL = {"small": (4000, 256, 50, 40)}
 
 

@@ -39,7 +39,7 @@ def run(small: bool = False) -> list[Row]:
     with threadpool_limits(1):
         for name, size in (SMALL if small else SIZES).items():
             problem = Problem.make(name, *size)
-            for method in METHODS if name != "AwA2" else ["sje"]:  # the largest takes minutes per method
+            for method in METHODS:
                 rows += _method(problem, method, small)
     return rows
 

@@ -34,13 +34,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from tempfile import TemporaryFile
 
 import numpy as np
 from scipy.linalg.blas import sgemm
 from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import read_ahead, release_pages
@@ -54,7 +53,6 @@ PATIENCE = 50  # epochs after which a model is finished by descent on the primal
 VARIABLES = 2**20  # of the primal problem, at most: L-BFGS keeps fifty times as many numbers
 SMALLEST = np.finfo(np.float32).tiny  # to divide 0 by
 
-blas_threads = cache(ThreadpoolController)  # made once: the search for libraries takes milliseconds
 # (u, w) -> the point of w Q that is nearest to u; arrays are (samples, models, classes)
 Projection = Callable[[FloatArray, FloatArray], FloatArray]
 # violations -> weight of every sample, (samples, models, 1)
@@ -121,9 +119,9 @@ class Problem:
 
     def violations(self, F: FloatArray, y: IndexArray) -> FloatArray:
         """Turn scores (samples, models, classes) into ``margin(y, c) + f(x, c) - f(x, y)``, in place."""
-        own = right_class(y)
-        F -= F[own][:, :, None] - self.margins[y][:, None]
-        F[own] = 0
+        own = right_entries(F.shape, y)
+        F -= F.take(own)[:, :, None] - self.margins.take(y, axis=0)[:, None]
+        F.put(own, 0)
         return F
 
     def mix(self, G: FloatArray) -> FloatArray:
@@ -138,7 +136,7 @@ class Problem:
         u is the gradient of the loss with respect to v.
         """
         u = self.project(v, w)
-        return u, _dot(u, v) - _dot(u, u) / 2
+        return u, _dot(u, v - u / 2)
 
 
 @dataclass
@@ -268,7 +266,7 @@ class Stack:
             d, _ = problem.push(v, self.w[block][:, models])
             d -= b
             v -= b
-            gap += _dot(d, v) - _dot(d, d) / 2
+            gap += _dot(d, v - d / 2)
         return gap / len(problem.y) / self.at_zero
 
     def _descend(self, model: int, A: FloatArray) -> float:
@@ -300,12 +298,11 @@ class Stack:
         products = self._products(block, X)  # (block, block)
         self._complete(block, F)
         size = min(PART, max(1, len(self.problem.y) // 8))
-        with blas_threads().limit(limits=1):  # these products are too small to share
-            for part, before in halves(0, len(y), size):
-                if before is None:
-                    self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
-                else:  # what was moved before changes these scores
-                    subtract_product(rows_of(F[part]), products[part, before], rows_of(moved[before]))
+        for part, before in halves(0, len(y), size):
+            if before is None:
+                self._move(F[part], y[part], products[part, part], b[part], w[part], sums, moved[part])
+            else:  # what was moved before changes these scores
+                subtract_product(rows_of(F[part]), products[part, before], rows_of(moved[before]))
         subtract_product(rows_of(self.C), X.T, rows_of(moved))
         release_pages(self.b)
 
@@ -349,7 +346,7 @@ class Stack:
             G += complete(start - b, y)
             GK = self.problem.mix(G)
         np.divide(GK, self.double[:, None], out=moved)
-        G[right_class(y)] = 0
+        G.put(right_entries(G.shape, y), 0)
         b += G
 
     def _follow_ranks(self, v: FloatArray, b: FloatArray, w: FloatArray) -> FloatArray:
@@ -406,14 +403,26 @@ def zeros(shape: tuple[int, ...]) -> FloatArray:
         return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
 
 
-def right_class(y: IndexArray) -> tuple[IndexArray, slice, IndexArray]:
-    """Return the index of the right class of each sample in (samples, models, classes)."""
-    return np.arange(len(y)), slice(None), y
+def right_entries(shape: tuple[int, ...], y: IndexArray) -> IndexArray:
+    """Return the places of the right classes among all entries of an array of this shape, (samples, models).
+
+    >>> right_entries((2, 1, 3), np.array([2, 0]))
+    array([[2],
+           [3]])
+    """
+    return _first_entries(*shape) + y[:, None]
+
+
+@lru_cache(maxsize=16)
+def _first_entries(n: int, models: int, classes: int) -> IndexArray:
+    """Return the places of the first class among all entries, (samples, models)."""
+    return np.arange(0, n * models * classes, classes).reshape(n, models)
 
 
 def complete(G: FloatArray, y: IndexArray) -> FloatArray:
     """Set the right classes, which hold 0, to ``-sum_c G_c``, in place."""
-    G[right_class(y)] = -(G @ np.ones(G.shape[2], dtype=G.dtype))  # quicker than a sum
+    # quicker than a sum
+    G.put(right_entries(G.shape, y), -(G @ np.ones(G.shape[2], dtype=G.dtype)))
     return G
 
 

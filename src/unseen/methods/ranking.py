@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from threadpoolctl import ThreadpoolController
 
 from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.training import Training
@@ -22,6 +24,8 @@ RUN = 16  # neighbors that are read together if features stay on disk
 # Features share a large mean, which slows the training; but it also gives every class a bias. Without half
 # of it, training on CUB takes half the time, and all four methods do better on its validation folds.
 SHIFT = 0.5
+
+blas_threads = cache(ThreadpoolController)  # made once: the search for libraries takes milliseconds
 
 
 # ---- the sets Q of the losses: u is (samples, models, classes), w is (samples, models, 1) ------------------
@@ -38,20 +42,31 @@ def project_simplex(u: FloatArray, w: FloatArray) -> FloatArray:
     # b = max(0, u - t) with t = max(0, max over k of (sum of the k largest - 1) / k)
     minus_t = -u
     minus_t.sort(axis=2)
-    np.cumsum(minus_t, axis=2, out=minus_t)
+    minus_t.cumsum(axis=2, out=minus_t)
     minus_t += 1
-    minus_t /= np.arange(1, u.shape[2] + 1, dtype=u.dtype)
-    b = u + np.minimum(minus_t.min(axis=2, keepdims=True), 0)
+    minus_t /= _ranks(u.shape[2])
+    b = u + np.minimum(np.minimum.reduce(minus_t, axis=2, keepdims=True), 0)
     return np.asarray(np.maximum(b, 0, out=b))
 
 
 def rank_weights(v: FloatArray) -> FloatArray:
     """ALE: ``beta_r / r`` with r violating classes and ``beta_r = 1 + 1/2 + ... + 1/r``."""
-    ranks = np.arange(1, v.shape[2] + 1)
-    weights = np.cumsum(1 / ranks) / ranks  # from r = 1
     violating = (v > 0).astype(v.dtype) @ np.ones(v.shape[2], dtype=v.dtype)  # quicker than counting
     rank = np.maximum(violating.astype(np.intp), 1)
-    return np.asarray(weights.astype(v.dtype)[rank - 1][:, :, None])
+    return _weights_by_rank(v.shape[2]).take(rank - 1)[:, :, None]
+
+
+@cache
+def _weights_by_rank(n: int) -> FloatArray:
+    """Return ``beta_r / r`` for r from 1 to n."""
+    ranks = np.arange(1, n + 1)
+    return np.asarray(np.cumsum(1 / ranks) / ranks, dtype=np.float32)
+
+
+@cache
+def _ranks(n: int) -> FloatArray:
+    """Return 1, 2, ..., n, which float32 holds exactly."""
+    return np.arange(1, n + 1, dtype=np.float32)
 
 
 # ---- the estimators ----------------------------------------------------------------------------------------
@@ -107,12 +122,13 @@ class RankingClassifier(ZeroShotClassifier):
         order = visiting_order(len(training.y), rng, 1 if copied else RUN)
         alphas, which = np.unique([model.alpha for model in models], return_inverse=True)
         few = copied and few_directions_pay(training.X.shape, len(alphas) * len(margins))
-        X, Z, shift, scale = visited_rows(training, order, copied, few)
-        y = training.y[order]
         smoothing = np.float32(max(self.smoothing, 1e-6))
-        # P / smoothing is a problem with the smoothing 1, in units in which scores are smaller by as much
-        problem = Problem(X, y, gram / smoothing, margins / smoothing, self._project, self._weigh)
-        solutions = solve_path(problem, Z, alphas.tolist(), self.tol, self.max_iter, rng)
+        # most products are too small to share, and threads that wait for the next one slow the others
+        with blas_threads().limit(limits=1):
+            X, Z, shift, scale = visited_rows(training, order, copied, few)
+            # P / smoothing has the smoothing 1, in units in which scores are smaller by as much
+            task = X, training.y[order], gram / smoothing, margins / smoothing, self._project, self._weigh
+            solutions = solve_path(Problem(*task), Z, alphas.tolist(), self.tol, self.max_iter, rng)
         for model, solution in zip(models, [solutions[i] for i in which]):
             model.shift_ = shift
             model.n_iter_, model.dual_gap_ = len(solution.losses), solution.gap
