@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import warnings
@@ -184,21 +185,12 @@ def test_warnings_for_developers_are_not_shown(capsys):
     assert capsys.readouterr().err == "warning: two lines\n"
 
 
-def test_ctrl_c_before_the_command_starts_ends_like_any_other(monkeypatch):
-    def interrupt(summary):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("unseen.cli.stoppable", interrupt)
+@pytest.mark.parametrize(
+    "moment", ["click.Group.main", "click.Context.__enter__", "unseen.cli.stoppable", "click.Context.exit"]
+)
+def test_ctrl_c_before_and_after_the_command_ends_like_any_other(moment, monkeypatch):
+    monkeypatch.setattr(moment, lambda *args, **options: signal.raise_signal(signal.SIGINT))
     done = CliRunner().invoke(main, ["methods"])
     assert done.exit_code == 130
     assert "Aborted" not in done.output
-
-
-def test_ctrl_c_before_click_listens_ends_like_any_other(monkeypatch):
-    def interrupt(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(click.Group, "main", interrupt)
-    with pytest.raises(SystemExit) as stop:
-        main(["methods"])
-    assert stop.value.code == 130
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

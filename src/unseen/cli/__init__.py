@@ -7,14 +7,13 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from signal import SIGINT
 from typing import Any, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
 from unseen import __version__
-from unseen.cli._signals import stoppable
+from unseen.cli._signals import exit_on_interrupt, stoppable
 from unseen.errors import UnseenError, did_you_mean, one_line
 
 # Subcommands in the order a newcomer meets them; each lives in unseen.cli.<name> as ``command``.
@@ -59,11 +58,9 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the command line; an interrupt before click listens to it has the same exit code."""
-        try:
+        """Run the command line."""
+        with exit_on_interrupt():
             return super().main(*args, **options)
-        except KeyboardInterrupt:
-            sys.exit(128 + SIGINT)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Parse what stands before the subcommand."""
@@ -81,8 +78,6 @@ def _errors_as_lines() -> Iterator[None]:
     """Turn an error of the user or the machine into one line and exit code 2."""
     try:
         yield
-    except KeyboardInterrupt:  # before or after the command itself, which says what is stored
-        sys.exit(128 + SIGINT)
     except (BrokenPipeError, NoArgsIsHelpError):
         raise  # the reader of our output has left, as head does; the bare command prints its help
     except click.UsageError as error:
