@@ -37,8 +37,8 @@ for line in sys.stdin:
         for limit, value in order["limits"].items():
             resource.setrlimit(getattr(resource, limit), (value, value))
         sys.argv = ["unseen", *order["arguments"]]
-        from unseen.cli import main
-        main()
+        from unseen.cli import run
+        run()
     print(pid, flush=True)
     sys.stdin.readline()  # until then the number belongs to nobody else, even if the fork has ended
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)

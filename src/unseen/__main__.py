@@ -1,6 +1,6 @@
 """Run the command as ``python -m unseen``."""
 
-from unseen.cli import main
+from unseen.cli import run
 
 if __name__ == "__main__":
-    main(prog_name="unseen")
+    run()

@@ -57,11 +57,6 @@ class _Commands(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
-    def main(self, *args: Any, **options: Any) -> Any:
-        """Run the command line."""
-        with exit_on_interrupt():
-            return super().main(*args, **options)
-
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Parse what stands before the subcommand."""
         with _errors_as_lines():
@@ -115,3 +110,9 @@ def warnings_as_lines() -> Iterator[None]:
 @click.version_option(__version__, prog_name="unseen")
 def main() -> None:
     """Zero-shot and generalized zero-shot learning: one classifier over old and new classes."""
+
+
+def run() -> None:
+    """Run the command line in a process that ends with it."""
+    with exit_on_interrupt():
+        main(prog_name="unseen")

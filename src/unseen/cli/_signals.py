@@ -21,30 +21,21 @@ _speaking = threading.Lock()
 
 @contextmanager
 def exit_on_interrupt() -> Iterator[None]:
-    """End with the exit code of Ctrl-C, without a word, before and after what ``stoppable`` guards.
+    """End the process at Ctrl-C without a word, before and after what ``stoppable`` guards.
 
-    Click would say "Aborted!" and exit with 1.
+    Click would say "Aborted!" and exit with 1, and Python would show a traceback of its own shutdown.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    # signals belong to the main thread, and a shell ignores them in the background
-    listens = _in_main_thread() and handler is signal.default_int_handler
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell ignores it in the background
+        signal.signal(signal.SIGINT, _exit_at_once)
     try:
-        if listens:
-            signal.signal(signal.SIGINT, _exit_at_once)
         yield
-    except KeyboardInterrupt:
-        _exit_at_once(signal.SIGINT, None)
     finally:
-        if listens:
-            signal.signal(signal.SIGINT, handler)
+        if signal.getsignal(signal.SIGINT) is _exit_at_once:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _exit_at_once(number: int, frame: object) -> NoReturn:
     sys.exit(128 + number)
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
@@ -55,8 +46,8 @@ def stoppable(summary: Summary) -> Iterator[None]:
     network may take minutes. So a thread watches the block: it ends the process if unwinding takes too
     long. That loses nothing, because every file on disk is complete at any moment.
     """
-    if not _in_main_thread():
-        yield
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals belong to the main thread
         return
     _summaries.append(summary)
     with nullcontext() if len(_summaries) > 1 else _watched():
