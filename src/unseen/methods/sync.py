@@ -111,7 +111,8 @@ class SynC(RankingClassifier):
     def _solve_path(self, training: Training, models: Sequence[Self]) -> Iterator[FloatArray]:
         distances = cdist(training.S, training.S)
         margins = (distances / (median_distance(training.S) or 1.0)).astype(np.float32)
-        yield from self._train(training, np.float32(1), margins, models)
+        for A in self._train(training, np.float32(1), margins, models):
+            yield A.astype(np.float64)  # as all mappings: rows of new classes do not depend on threads
 
     def _class_features(self, S: FloatArray) -> FloatArray:
         phantoms = self.training_prototypes_
