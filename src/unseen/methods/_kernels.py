@@ -13,7 +13,8 @@ from unseen._core.scaling import squared_lengths
 from unseen.methods._moments import Spectrum
 
 LANDMARKS = 2048  # seen classes whose kernel matrix is used in full; of more classes, this many are landmarks
-_PAIRS = 2**22  # distances that are computed one by one, which is slower and more exact
+BLOCK = 1024  # classes whose similarities to the landmarks exist at any moment
+_PAIRS = 2**20  # distances that are computed one by one, which is slower and more exact
 
 
 def kernel_matrix(
@@ -31,7 +32,9 @@ def kernel_matrix(
         return np.asarray(A @ S.T)
     # exp(-||a - s||^2 / (bandwidth median^2))
     width = bandwidth * (median_distance(S) if median is None else median) ** 2 or 1.0
-    return np.asarray(np.exp(-squared_distances(A, S) / width))
+    exponents = squared_distances(A, S)
+    exponents /= -width
+    return np.exp(exponents, out=exponents)
 
 
 def squared_distances(A: FloatArray, S: FloatArray) -> FloatArray:
@@ -40,7 +43,8 @@ def squared_distances(A: FloatArray, S: FloatArray) -> FloatArray:
         return np.asarray(cdist(A, S, "sqeuclidean"))
     # ||a - s||^2 = ||a||^2 + ||s||^2 - 2 a.s
     squares = squared_lengths(A)[:, None] + squared_lengths(S)
-    squares -= 2 * (A @ S.T)
+    products = A @ S.T
+    squares -= np.multiply(products, 2, out=products)
     return np.maximum(squares, 0, out=squares)
 
 
@@ -84,7 +88,7 @@ class KernelRidge:
         if len(L) == len(S):
             return cls(L, C, K.values, (C * K.values).T @ M)
         gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
-        for block in row_blocks(len(S)):
+        for block in row_blocks(len(S), BLOCK):
             Phi = kernel_matrix(S[block], L, kernel, bandwidth, median) @ C  # (block, rank)
             gram += Phi.T @ Phi
             targets += Phi.T @ M[block]

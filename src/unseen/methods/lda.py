@@ -183,10 +183,11 @@ class LDA(ClosedForm):
     def _solve_moments(
         self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
-        means = moments.total / moments.count[:, None]  # (seen classes, features)
-        center = means.mean(axis=0) if self.anchor else moments.total.sum(axis=0) / moments.n
+        M = moments.total / moments.count[:, None]  # (seen classes, features)
+        center = M.mean(axis=0) if self.anchor else moments.total.sum(axis=0) / moments.n
+        M -= center
         T = centered_texts(S, S) if self.anchor else S
-        M, n = means - center, len({model.shrinkage for model in models})
+        n = len({model.shrinkage for model in models})
         mappings = prepare_path(T, M, gram, n, bool(self.anchor))
         for model in models:
             model.center_, model.class_count_ = center, moments.count
@@ -196,10 +197,9 @@ class LDA(ClosedForm):
             yield mapping
 
     def _set_mapping(self, mapping: FloatArray) -> Self:
-        super()._set_mapping(mapping)
-        if self.kappa < np.inf:  # seen classes have samples, too
-            rows = self._fold(*self._linear_rows(self.training_prototypes_, self.own_))
-            self.coef_[self.seen_], self.intercept_[self.seen_] = rows
+        self.mapping_ = mapping
+        place = np.where(self.seen_, np.cumsum(self.seen_) - 1, -1)
+        self.coef_, self.intercept_ = self._fold(*self._linear_rows(self.prototypes_, place, *self.own_))
         del self.own_
         if "sample_classes_" in vars(self):  # of new classes, from add_classes
             new = self.sample_classes_
@@ -222,22 +222,25 @@ class LDA(ClosedForm):
         return lambda S: kernel_matrix(S, seen, self.kernel, self.bandwidth, median)
 
     def _linear_rows(
-        self, S: FloatArray, own: Sequence[FloatArray] | None = None
+        self, S: FloatArray, place: IndexArray | None = None, *own: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the rows for samples that are scaled already.
 
         ``own`` is what is known of classes with samples: their number, centered means, and these times P.
+        ``place`` says where each class is among them, -1 for a class without samples.
         """
         describe = self._described_by()
         coef, intercept = np.empty((len(S), len(self.center_))), np.empty(len(S))
-        for block in row_blocks(len(S)):  # there may be far more classes than landmarks
+        for block in row_blocks(len(S), _kernels.BLOCK):  # there may be far more classes than landmarks
             k = describe(S[block])  # (block, class features)
             means, rows = k @ self.mean_mapping_, k @ self.mapping_
-            if own is not None:
-                count, own_means, own_rows = (part[block] for part in own)
+            if place is not None and self.kappa < np.inf:
+                sampled = place[block] >= 0
+                count, *known = (part[place[block][sampled]] for part in own)
                 w = described_share(count, self.kappa)[:, None]
                 # mean = (n m + kappa mu(s)) / (n + kappa), and the same times P
-                means, rows = w * means + (1 - w) * own_means, w * rows + (1 - w) * own_rows
+                for described, shown in zip((means, rows), known):
+                    described[sampled] = w * described[sampled] + (1 - w) * shown
             # (x - center).(P mu) - mu'P mu / 2 = x.row - center.row - mu.row / 2
             coef[block] = rows
             intercept[block] = -rows @ self.center_ - 0.5 * np.einsum("ij,ij->i", means, rows)
@@ -270,7 +273,7 @@ class LDA(ClosedForm):
         """Return the rows of classes with prototypes S, from number and mean of their samples, too."""
         own = means - self.center_
         P = precision(Gram.of_compact(self.covariance_, len(self.center_)), self.shrinkage)
-        return self._fold(*self._linear_rows(S, (count, own, P(own))))
+        return self._fold(*self._linear_rows(S, np.arange(len(S)), count, own, P(own)))
 
     # ---- what counts in a row ----------------------------------------------------------------------------
 
