@@ -102,7 +102,7 @@ def _bench_lda(data: Any, small: bool) -> list[Row]:
 
 
 def _experiment(data: Any) -> Experiment:
-    return Experiment(data, make_split(data))
+    return Experiment(data, make_split(data), "paper")
 
 
 def _peak() -> float:

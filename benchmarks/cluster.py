@@ -25,7 +25,7 @@ def run(small: bool = False) -> list[Row]:
     data = load_dataset(
         "synthetic", n_samples=n, n_features=features, n_classes=60, n_attributes=40, random_state=0
     )
-    tasks = plan([Experiment(data, make_split(data))], ["ale"], seeds)
+    tasks = plan([Experiment(data, make_split(data), "paper")], ["ale"], seeds)
     one, two = (_bench_seconds(tasks, workers) for workers in (1, 2))
     demanded = "" if small or (os.cpu_count() or 1) < 2 else ">= 1.6"
     return [

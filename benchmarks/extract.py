@@ -33,7 +33,7 @@ def run(small: bool = False) -> list[Row]:
         resnet = DATA.parent / "models" / "resnet50.onnx"
         if resnet.is_file() and not small:
             rows += _compare("ResNet-50", resnet, files, folder, small)
-        rows += _memory(folder / "vit.onnx", files, folder, 64)
+        rows += _memory(folder / "vit.onnx", files, folder, 32)
     return rows
 
 
