@@ -18,7 +18,7 @@ SEED ?= 0
 # the time that built files carry: that of the commit, or hatchling's own without Git
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --pretty=%ct 2>/dev/null || echo 1580601600)
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-seeds mutants soak oldest lint types docs fuzz bench build sbom fixtures clean
+.PHONY: help demo test test-all test-seeds mutants soak oldest lint types docs fuzz bench build sbom audit fixtures clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -93,14 +93,22 @@ bench: $(VENV)/.dev ## Run all speed benchmarks (20 minutes), write runs/benchma
 build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/, the same bytes every time
 	$(BIN)/python -m build
 
-sbom: $(VENV)/.dev ## Write dist/unseen.cdx.json: every package that the library can use, with its license (CycloneDX)
-	@mkdir -p dist
+# What a user installs with the extra `all`, and nothing else.
+$(VENV)-sbom/.installed: pyproject.toml | $(VENV)/.dev
 	test -d $(VENV)-sbom || $(PYTHON) -m venv --without-pip $(VENV)-sbom
 	$(BIN)/python -m pip --python $(VENV)-sbom/bin/python install --quiet --disable-pip-version-check '.[all]'
+	@touch $@
+
+sbom: $(VENV)-sbom/.installed ## Write dist/unseen.cdx.json: every package that the library can use, with its license (CycloneDX)
+	@mkdir -p dist
 	sed "s/^dynamic = .*/version = \"$$($(BIN)/python -c 'import unseen; print(unseen.__version__)')\"/" \
 	  pyproject.toml > $(VENV)-sbom/pyproject.toml
 	$(BIN)/cyclonedx-py environment --pyproject $(VENV)-sbom/pyproject.toml --mc-type library --output-reproducible \
 	  --output-file dist/unseen.cdx.json $(VENV)-sbom/bin/python
+
+audit: $(VENV)-sbom/.installed ## Look every package that the library can use up among known vulnerabilities
+	$(BIN)/python -m pip --python $(VENV)-sbom/bin/python freeze --exclude unseen > $(VENV)-sbom/requirements.txt
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement $(VENV)-sbom/requirements.txt
 
 fixtures: $(VENV)/.dev ## Write the files of this version into tests/data/, which every later version must read
 	$(BIN)/python tests/data/make_fixtures.py
