@@ -12,14 +12,15 @@ from scipy.special import softmax
 from problems import LEARNED, small_experiment
 from unseen.benchmark import protocol
 from unseen.benchmark.experiment import Experiment, split_checksum
-from unseen.benchmark.protocol import TestSamples as Samples
 from unseen.benchmark.protocol import (
+    ScoredModel,
     class_table,
     evaluate_run,
     make_run,
     measure_reliability,
     restore_curve,
 )
+from unseen.benchmark.protocol import TestSamples as Samples
 from unseen.datasets import load_dataset
 from unseen.datasets.splits import make_split
 from unseen.methods.linear import LinearVS
@@ -194,7 +195,8 @@ def test_reliability_counts_how_sure_and_how_right_test_answers_are(experiment, 
 
 def test_of_many_scores_some_samples_are_enough_for_reliability(experiment, search, monkeypatch):
     monkeypatch.setattr(protocol, "SURE", 40 * len(experiment.dataset.class_names))
-    found = measure_reliability(search, Samples(experiment))
+    scored = ScoredModel(search.estimator_, search.gamma_, Samples(experiment)).some
+    found = measure_reliability(scored, search.temperature_)
     for when in ("before", "after"):
         assert sum(sum(found[when][kind]["samples"]) for kind in ("seen", "unseen")) == 40
 

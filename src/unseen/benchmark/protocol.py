@@ -34,13 +34,13 @@ from unseen.benchmark.results import (
     Validation,
 )
 from unseen.benchmark.store import Run, fingerprint
-from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
-from unseen.calibration.maxima import ScoresClasses, score_maxima
+from unseen.calibration.curve import SeenUnseenCurve
+from unseen.calibration.maxima import ScoresClasses, maxima_and_scores
 from unseen.methods import make_method
 from unseen.methods.linear import LinearVS
 from unseen.metrics import AVERAGINGS, Averaging, Reliability, frequent_mistakes, harmonic_mean
 from unseen.selection.confidence import held_out_reliability
-from unseen.selection.rehearsal import FEWEST, Kept
+from unseen.selection.rehearsal import FEWEST, Kept, draw_some
 from unseen.selection.search import GZSLClassifierCV
 
 SURE = 2**22  # scores that become probabilities, for reliability; with many classes some samples are enough
@@ -128,7 +128,9 @@ class ScoredModel:
 
     def __init__(self, model: ScoresClasses, gamma: float, test: TestSamples) -> None:
         self.gamma, self.test = float(gamma), test
-        self.maxima: ScoreMaxima = score_maxima(model, test.X, np.arange(len(test.seen)), test.seen)
+        labels, drawn = np.arange(len(test.seen)), draw_some(len(test.y), max(FEWEST, SURE // len(test.seen)))
+        self.maxima, scores = maxima_and_scores(model, test.X, labels, test.seen, drawn)
+        self.some = Kept(scores, test.y[drawn], test.seen)
         self.curves: dict[Averaging, SeenUnseenCurve] = {
             averaging: SeenUnseenCurve.from_maxima(self.maxima, test.y, test.seen, averaging)
             for averaging in AVERAGINGS
@@ -192,7 +194,7 @@ def _measure(search: GZSLClassifierCV, test: TestSamples) -> Measured:
             "calibrated": accuracy_by_class(test.y, zsl.maxima.predict(zsl.gamma), n),
         },
         "classes": class_table(test.y, model.maxima.predict(model.gamma), n),
-        "reliability": measure_reliability(search, test),
+        "reliability": measure_reliability(model.some.calibrated(search.gamma_), search.temperature_),
     }
 
 
@@ -221,17 +223,14 @@ def class_table(y: IndexArray, predicted: IndexArray, n_classes: int) -> ClassTa
     }
 
 
-def measure_reliability(search: GZSLClassifierCV, test: TestSamples) -> StoredReliability:
-    """Return how sure and how right the calibrated model is, before and after its temperature."""
-    n = max(FEWEST, SURE // len(test.seen))
-    drawn = np.sort(np.random.default_rng(0).permutation(len(test.y))[:n])
-    scored = Kept(search.similarity(test.X.choose(drawn)), test.y[drawn], test.seen)
+def measure_reliability(scored: Kept, temperature: float) -> StoredReliability:
+    """Return how sure and how right calibrated scores are, before and after the temperature."""
     kinds: dict[Kind, Kept] = {"seen": scored.of_kind(True), "unseen": scored.of_kind(False)}
     before, after = (
         {kind: as_bins(held_out_reliability([kept], [T])) for kind, kept in kinds.items()}
-        for T in (1.0, search.temperature_)
+        for T in (1.0, temperature)
     )
-    return {"temperature": _shortened(search.temperature_), "before": before, "after": after}
+    return {"temperature": _shortened(temperature), "before": before, "after": after}
 
 
 def as_bins(found: Reliability) -> StoredBins:

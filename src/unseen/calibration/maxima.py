@@ -154,14 +154,26 @@ def score_maxima(model: Any, X: Any, labels: LabelArray, seen: BoolArray) -> Sco
 
     The columns in the result count along ``labels``, and ``seen`` says which of these were trained on.
     """
-    columns = class_columns(model, labels)
-    if len(labels) <= MANY_CLASSES:
-        found = [ScoreMaxima.from_scores(scores, seen) for _, (scores,) in iter_scores(model, X, columns)]
-    else:  # two products, whose columns need no copy to be searched
-        index = label_positions(labels, model.classes_)
-        kinds = iter_scores(model, X, index[seen], index[~seen])
-        found = [ScoreMaxima.from_parts(of_seen, of_unseen, seen) for _, (of_seen, of_unseen) in kinds]
-    return ScoreMaxima.concatenate(found)
+    return maxima_and_scores(model, X, labels, seen, np.empty(0, dtype=np.intp))[0]
+
+
+def maxima_and_scores(
+    model: Any, X: Any, labels: LabelArray, seen: BoolArray, keep: IndexArray
+) -> tuple[ScoreMaxima, FloatArray]:
+    """Return what ``score_maxima`` returns, and all scores of the samples ``keep``, in rising order."""
+    groups, places = [class_columns(model, labels)], [np.ones(len(labels), dtype=bool)]
+    if len(labels) > MANY_CLASSES:  # two products, whose columns need no copy to be searched
+        index, places = label_positions(labels, model.classes_), [seen, ~seen]
+        groups = [index[place] for place in places]
+    found, kept = [], []
+    for block, parts in iter_scores(model, X, *groups):
+        found.append(ScoreMaxima.from_parts(check_scores(parts[0]), check_scores(parts[-1]), seen))
+        first, stop = np.searchsorted(keep, (block.start, block.stop))
+        scores = np.empty((stop - first, len(labels)), dtype=parts[0].dtype)
+        for place, part in zip(places, parts):
+            scores[:, place] = part[keep[first:stop] - block.start]
+        kept.append(scores)
+    return ScoreMaxima.concatenate(found), np.concatenate(kept)
 
 
 def class_columns(model: Any, labels: LabelArray) -> Any:

@@ -22,12 +22,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen._core.labels import LabelArray, distinct_labels, label_positions
-from unseen._core.rows import choose_rows
 from unseen._core.samples import TrainingSet
-from unseen._core.scoring import iter_scores
 from unseen.base import Params, ZeroShotClassifier, last_step
 from unseen.calibration.curve import ScoreMaxima, SeenUnseenCurve
-from unseen.calibration.maxima import class_columns, score_maxima
+from unseen.calibration.maxima import maxima_and_scores
 from unseen.errors import UnseenError
 
 FoldIndices = tuple[IndexArray, IndexArray]  # (train, validation)
@@ -149,12 +147,9 @@ def _weight_argument(estimator: Any, weight: FloatArray | None) -> dict[str, Flo
     return {f"{prefix}sample_weight": weight}
 
 
-def keep_some(model: Any, X: Any, y: IndexArray, labels: LabelArray, seen: BoolArray) -> Kept:
-    """Return the scores of some samples with class indices y: as many as give about ``KEPT`` scores."""
-    n = min(len(y), max(FEWEST, KEPT // len(labels)))
-    drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:n])
-    blocks = iter_scores(model, choose_rows(X, drawn), class_columns(model, labels))
-    return Kept(np.concatenate([scores.copy() for _, (scores,) in blocks]), y[drawn], seen)
+def draw_some(n: int, most: int) -> IndexArray:
+    """Return some of n samples at random, always the same, in rising order."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
 # ---- folds, rehearsals, cross-fits -------------------------------------------------------------------
@@ -196,8 +191,9 @@ def try_model(
     classes = np.asarray(model.classes_)
     labels = among(classes, train, held.y)
     seen, index = np.isin(labels, train), label_positions(held.y, labels)
-    maxima = score_maxima(model, held.X, labels, seen)
-    kept = (keep_some(model, held.X, index, labels, seen),) if keep else ()
+    drawn = draw_some(len(index), max(FEWEST, KEPT // len(labels)) if keep else 0)
+    maxima, scores = maxima_and_scores(model, held.X, labels, seen, drawn)
+    kept = (Kept(scores, index[drawn], seen),) if keep else ()
     trial = Trial.from_maxima(maxima, index, seen, kept).renumbered(labels, classes, train)
     curve = None if seen[index].all() else SeenUnseenCurve.from_maxima(maxima, index, seen, weights)
     return curve, trial
