@@ -86,7 +86,7 @@ docs: $(VENV)/.docs ## Build the documentation into site/, warnings are errors
 fuzz: $(VENV)/.dev ## Damage 12 000 files and check that each is read, or rejected in one line
 	$(BIN)/python tests/fuzzing.py 12000
 
-bench: $(VENV)/.dev ## Run all speed benchmarks (20 minutes), write runs/benchmarks.txt, name what got slower
+bench: $(VENV)/.dev ## Run all speed benchmarks (11 minutes), write runs/benchmarks.txt, name what got slower
 	@mkdir -p runs
 	$(BIN)/python -m benchmarks | tee runs/benchmarks.txt
 

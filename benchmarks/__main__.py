@@ -1,6 +1,6 @@
 """Run the speed benchmarks, print one table each, then what got slower since the kept table.
 
-All of them take 20 minutes on two quiet cores; names of modules choose some. ``--keep`` keeps the table of
+All of them take 11 minutes on two quiet cores; names of modules choose some. ``--keep`` keeps the table of
 this run in kept.json. ``--small`` takes reduced sizes, adds the benchmarks of accuracy, and ends with exit
 code 1 if something that should be faster is slower.
 """
