@@ -76,7 +76,11 @@ def test_names_that_are_integers_are_names():
     ("seen", "message"),
     [
         ([True, False], r"seen has shape \(2,\), expected one bool per class: \(4,\)"),
-        ([1, 0, 1], "seen lists class '1' twice"),
+        (
+            [3, 1, 0, 1],
+            r"^seen lists class '1' twice\. Pass class names or indices once each, "
+            r"or one bool \(True or False\) per class\.$",
+        ),
         (["cow", "cat"], "seen names class 'cat', which is none of the 4 classes"),
         ([0, 4], r"seen\[1\] is 4, but there are 4 classes"),
         ([0.0, 1.0], "expected a list of class names or indices"),

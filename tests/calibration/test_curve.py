@@ -137,6 +137,12 @@ def test_mean_curve_equals_the_mean_at_every_gamma(problems, weights):
         expected = np.mean([curve.at(gamma) for curve in curves], axis=0)
         np.testing.assert_allclose(mean.at(gamma), expected, rtol=0, atol=1e-12)
         assert mean.h >= expected[2] - 1e-11 or np.isinf(gamma)
+    assert mean.ausuc == pytest.approx(np.mean([curve.ausuc for curve in curves]), abs=1e-12)
+
+
+def test_a_mean_of_no_curve_is_refused():
+    with pytest.raises(UnseenError, match=r"^mean_curve got no curve\. Pass at least one\.$"):
+        mean_curve([])
 
 
 def test_all_scores_equal():
