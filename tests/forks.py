@@ -20,11 +20,12 @@ from conftest import ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])}
 SERVER = r"""
-import gc, importlib, json, os, resource, sys
+import gc, importlib, json, os, resource, signal, sys
 for name in json.loads(sys.stdin.readline()):
     importlib.import_module(name)
 gc.collect()
 gc.freeze()  # else every fork walks through all imported objects, and so copies them, when it ends
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command listens, a fork dies of it without a word
 print("ready", flush=True)
 for line in sys.stdin:
     order = json.loads(line)

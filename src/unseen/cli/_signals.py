@@ -25,7 +25,7 @@ def exit_on_interrupt() -> Iterator[None]:
 
     Click would say "Aborted!" and exit with 1, and Python would show a traceback of its own shutdown.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell ignores it in the background
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as a shell sets it for background jobs
         signal.signal(signal.SIGINT, _exit_at_once)
     try:
         yield
@@ -73,7 +73,7 @@ def _watched() -> Iterator[None]:
     _received.clear()
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     for number, handler in handlers.items():
-        if handler is not signal.SIG_IGN:  # as a shell sets it for background jobs
+        if handler is not signal.SIG_IGN:
             signal.signal(number, _receive)
     hook, sys.unraisablehook = sys.unraisablehook, _drop
     stopped = False
