@@ -150,3 +150,15 @@ def test_variants_of_a_method_share_its_class():
     for name, method in METHODS.items():
         if method.params:
             assert method.place == METHODS[name.removesuffix("-anchored")].place
+
+
+def test_weights_of_class_means_make_the_mean_of_every_class(embeddings):
+    X, y, S = embeddings
+    model = LDA(S, alpha=0.1, anchor="prototype", kappa=np.inf).fit(X, y)
+    means = np.array([unit(X)[y == c].mean(axis=0) for c in range(SEEN)])
+    M, T = means - means.mean(axis=0), oracle.centered_texts(S, range(SEEN))
+    b = np.sum(M * T[:SEEN]) / np.sum(T[:SEEN] ** 2)
+    weights = model.seen_weights(np.arange(len(S)))[:, :SEEN]
+    # mu(s) = mean + sum_c w_c m_c + b (t - sum_c w_c t_c)
+    found = means.mean(axis=0) + weights @ M + b * (T - weights @ T[:SEEN])
+    assert_allclose(found, oracle.anchored_means(unit(X), y, S, range(SEEN), 0.1), rtol=1e-9, atol=1e-12)

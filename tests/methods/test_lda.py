@@ -205,6 +205,22 @@ def test_weights_blocks_and_disk_give_the_same_rows(normalize, tmp_path):
     assert_allclose(blocks.similarity(X), whole, rtol=1e-7, atol=1e-9 * np.ptp(whole))
 
 
+def test_weights_of_fewer_samples_than_features_are_repetitions():
+    X, y, S = linear_problem(n=14, features=60)
+    times = np.random.default_rng(0).integers(1, 4, 14)
+    assert times.sum() < 60
+    model = LDA(S, kappa=5.0).fit(X, y, sample_weight=times)
+    expected = LDA(S, kappa=5.0).fit(np.repeat(X, times, axis=0), np.repeat(y, times)).similarity(X)
+    assert_allclose(model.similarity(X), expected, rtol=1e-7, atol=1e-9 * np.ptp(expected))
+
+
+@pytest.mark.parametrize("rho", [0.25, 1.0])
+def test_samples_that_do_not_vary_count_as_white_noise(rho):
+    S, X = np.eye(3), np.array([[1.0, 0.0, 4.0], [0.0, 3.0, 0.0], [0.0, 0.0, 2.0]])
+    model = LDA(S, shrinkage=rho, kappa=0.0, normalize=None).fit(X, [0, 1, 2])
+    assert_allclose(model.coef_, (X - X.mean(axis=0)) / rho)
+
+
 @pytest.mark.parametrize("normalize", ["l2", "standard"])
 def test_another_description_counts_as_much_as_kappa_samples(normalize):
     """For seen classes and for new ones with samples; the rows of the descriptions alone are the oracle."""
