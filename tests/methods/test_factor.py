@@ -46,6 +46,40 @@ def test_solutions_are_those_of_numpy(name, shares):
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("scales", [[0.3], [0.3, 2.0]])
+@pytest.mark.parametrize("share", [0.0, 1e-4, 0.1])
+def test_solutions_with_a_shift_per_row_are_those_of_numpy(name, scales, share):
+    A, gram, B = make(name)
+    B = B @ A.T @ A  # combined from the rows of A
+    shifts = gram.trace * np.linspace(share, 1, len(B))
+    for scale, found in zip(scales, gram.solve_rows(B, shifts, scales), strict=True):
+        for row, b, shift in zip(found, B, shifts, strict=True):
+            expected = b @ np.linalg.pinv(
+                scale * A.T @ A + shift * np.eye(len(b)), rcond=1e-12, hermitian=True
+            )
+            assert_allclose(row, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 1), (1, 2)])
+def test_a_shift_per_row_serves_the_smallest_matrices(shape):
+    A = np.random.default_rng(0).normal(size=(9, shape[1]))
+    B, shifts = np.ones(shape) @ (A.T @ A), np.arange(1.0, shape[0] + 1)
+    (found,) = Gram(A.T @ A).solve_rows(B, shifts, [2.0])
+    expected = [b @ np.linalg.inv(2 * A.T @ A + shift * np.eye(len(b))) for b, shift in zip(B, shifts)]
+    assert_allclose(found, np.reshape(expected, shape), rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [1e-5, 1e-2, 1.0])
+def test_both_solutions_with_a_shift_per_row_agree(share):
+    """Also for badly scaled features."""
+    _, gram, B = make("many rows", np.geomspace(1e-4, 1e4, 12))
+    B, shifts = B @ gram.matrix, gram.trace * np.linspace(share, 1, len(B))
+    (tridiagonal,) = gram.solve_rows(B, shifts, [0.5])
+    spectral, _ = gram.solve_rows(B, shifts, [0.5, 0.5])
+    assert_allclose(tridiagonal, spectral, rtol=1e-9, atol=1e-9 * np.abs(spectral).max())
+
+
+@pytest.mark.parametrize("name", SHAPES)
 def test_both_factorizations_agree(name, monkeypatch):
     """Also for badly scaled features, as far as a shift of a millionth of the trace allows it."""
     scales = np.geomspace(1e-4, 1e4, 12)

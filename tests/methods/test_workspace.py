@@ -39,8 +39,8 @@ def counted(monkeypatch):
     return counts
 
 
-def fit_all(X, y, S, workspace=None, **params):
-    paths = (method(S, **params).fit_path(X, y, [{}], workspace=workspace) for method in METHODS)
+def fit_all(X, y, S, workspace=None, grid=({},), **params):
+    paths = (method(S, **params).fit_path(X, y, grid, workspace=workspace) for method in METHODS)
     return [next(path).coef_ for path in paths]
 
 
@@ -59,8 +59,9 @@ def test_rows_are_the_same_to_the_bit(normalize, n):
 def test_one_gram_matrix_and_one_spectrum_serve_all_methods(counted):
     X, y, S = linear_problem(features=FEATURES)
     workspace = Workspace()
+    grid = [{"alpha": alpha} for alpha in np.geomspace(0.1, 1, 9)]
     for _ in range(2):  # two runs of one experiment
-        fit_all(X, y, S, workspace)
+        fit_all(X, y, S, workspace, grid)
     assert counted == {"dsyrk": 1, "eigh": 1}  # of X'X; LDA factorizes the covariance otherwise
     fit_all(X, y, S)
     assert counted["dsyrk"] == 5  # four methods need it, and share nothing

@@ -2,7 +2,8 @@
 
 Many inverses of one matrix are quickest by an eigendecomposition, which serves them all; few of them by a
 Cholesky factorization each, which takes a twelfth of the time. Both are of the smaller side: if there are
-fewer rows than features, of the products of the rows.
+fewer rows than features, of the products of the rows. One inverse per row of the right side is quickest by a
+tridiagonal form.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtpttr, dtrttp
+from scipy.linalg.lapack import dormqr, dpotrf, dpotrs, dptsv, dsytrd, dtpttr, dtrttp
 
 from unseen._core.blocks import FloatArray
 from unseen.methods._moments import Spectrum
@@ -80,6 +81,17 @@ class Gram:
         for shift in shifts:
             yield (BV / (e + shift)) @ V.T
 
+    def solve_rows(self, B: FloatArray, shifts: FloatArray, scales: Sequence[float]) -> Iterator[FloatArray]:
+        """Yield row i of B times ``(scale A'A + shift_i I)^-1`` for each scale, with B as in ``solve``."""
+        once = len(scales) == 1 and len(B) > 0 and B.shape[1] > 1 and not self.of_rows
+        if once and shifts.min() > SAFE * scales[0] * self.trace:
+            yield solve_tridiagonal(self.matrix, B, shifts, scales[0])
+            return
+        e, V = self.spectrum.values, self.spectrum.vectors
+        BV = B @ V  # (rows of B, rank)
+        for scale in scales:
+            yield (BV / (shifts[:, None] + scale * e)) @ V.T
+
     def _is_spectral(self, least: float, n: int) -> bool:
         """Whether an eigendecomposition is needed for the least shift, or quickest for n shifts.
 
@@ -122,6 +134,27 @@ def spectral_inverse(spectrum: Spectrum, scale: float, shift: float) -> Inverse:
         return np.asarray(found if V.shape[1] == len(V) else found + outside * (B - BV @ V.T))
 
     return apply
+
+
+def solve_tridiagonal(G: FloatArray, B: FloatArray, shifts: FloatArray, scale: float) -> FloatArray:
+    """Return row i of B times ``(scale G + shift_i I)^-1``, of which the lower triangle of G is read.
+
+    It takes a third of the time of an eigendecomposition.
+
+    >>> G = np.array([[1.0, 0.0], [1.0, 2.0]])
+    >>> solve_tridiagonal(G, np.array([[1.0, 1.0]]), np.array([1.0]), 1.0).round(6)  # by [[2, 1], [1, 3]]
+    array([[0.4, 0.2]])
+    """
+    # G = Q T Q'  =>  b (scale G + shift I)^-1 = (Q (scale T + shift I)^-1 Q' b)'
+    reflectors, diagonal, beside, tau, _ = dsytrd(G.copy(order="F"), lower=1, overwrite_a=True)
+    Q = np.asfortranarray(reflectors[1:, :-1])  # of all rows but the first
+    X = B.T.copy(order="F")  # (features, rows of B)
+    work = 64 * X.shape[1]
+    X[1:] = dormqr("L", "T", Q, tau, X[1:], work)[0]
+    for row, shift in enumerate(shifts):
+        X[:, row] = dptsv(scale * diagonal + shift, scale * beside, X[:, row])[2]
+    X[1:] = dormqr("L", "N", Q, tau, X[1:], work)[0]
+    return X.T
 
 
 def cholesky(A: FloatArray, shift: float) -> FloatArray | None:

@@ -71,13 +71,13 @@ class SAE(ClosedForm):
     def _solve_moments(
         self, moments: Moments, gram: Any, S: FloatArray, models: Sequence[Any]
     ) -> Iterator[FloatArray]:
-        # T'T W + alpha W X'X = (1 + alpha) T'X with T'T = U diag(d) U' and X'X = V diag(e) V':
-        # U'WV = (1 + alpha) U'T'XV / (d_i + alpha e_j)
-        semantic, visual = target_spectrum(moments, S), gram.spectrum
-        core = (S @ semantic.vectors).T @ (moments.total @ visual.vectors)  # (semantic rank, visual rank)
-        for model in models:
-            divisor = semantic.values[:, None] + model.alpha * visual.values
-            yield semantic.vectors @ (((1 + model.alpha) * core / divisor) @ visual.vectors.T)
+        # T'T W + alpha W X'X = (1 + alpha) T'X with T'T = U diag(d) U':
+        # row i of U'W = row i of (1 + alpha) U'T'X (alpha X'X + d_i I)^-1
+        semantic = target_spectrum(moments, S)
+        targets = (S @ semantic.vectors).T @ moments.total  # (semantic rank, features)
+        rows = gram.solve_rows(targets, semantic.values, [model.alpha for model in models])
+        for model, found in zip(models, rows):
+            yield semantic.vectors @ ((1 + model.alpha) * found)
 
     def _intercepts(self, S: FloatArray, coef: FloatArray) -> FloatArray:
         compared = coef if self.space == "visual" else S
