@@ -35,6 +35,7 @@ ALL_BUT_FEW = FastPath(
     _closed_form, "moments_by_difference", _closed_form.moments_by_difference, lambda _: None
 )
 FACTORIZATION = FastPath(_factor, "FEW", 10**9, 0)  # Cholesky, or an eigendecomposition
+DIRECT = FastPath(_factor, "SAFE", _factor.SAFE, np.inf)  # Cholesky and a tridiagonal form, or never these
 THIN = FastPath(_closed_form, "is_thin", _closed_form.is_thin, lambda _: False)
 SHARED = FastPath(Workspace, "once", Workspace.once, lambda self, key, compute: compute())
 DIRECTIONS = FastPath(_few_directions, "DIRECTIONS", 6, 10**9)
@@ -73,7 +74,9 @@ def assert_same(fast: dict[str, Any], slow: dict[str, Any], tolerance: float) ->
 
 
 @pytest.mark.parametrize("method", CLOSED_FORMS)
-@pytest.mark.parametrize("path", [ALL_BUT_FEW, FACTORIZATION], ids=["sums by difference", "Cholesky"])
+@pytest.mark.parametrize(
+    "path", [ALL_BUT_FEW, FACTORIZATION, DIRECT], ids=["sums by difference", "Cholesky", "tridiagonal"]
+)
 def test_a_whole_search_is_the_same(path, method, monkeypatch):
     X, y, S = linear_problem(300, features=40, classes=12, seen=10)
     fast, slow = in_both_ways(path, monkeypatch, lambda: numbers(GZSLClassifierCV(make(method, S)).fit(X, y)))
