@@ -22,7 +22,7 @@ from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
 from unseen.calibration.classifier import CalibratedClassifier
 from unseen.calibration.goals import Goal
-from unseen.card import expect
+from unseen.card import expected_accuracies
 from unseen.datasets.splits import make_split
 from unseen.methods import METHODS, make_method
 from unseen.selection.gamma import choose_retention, gamma_at_retention, seen_alone
@@ -68,7 +68,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     test = np.concatenate([split.test_seen, split.test_unseen])
     X, y = data.X[test], data.y[test]
     curve = CalibratedClassifier(model.estimator_).fit(X, y).curve_
-    truth, expected = curve.at(model.gamma_), expect(model)
+    truth, expected = curve.at(model.gamma_), expected_accuracies(model)
     few = choose_for(model, Goal(unseen_share=10))
     return {
         "group": case.group,
@@ -81,7 +81,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
         "truth": list(truth),
         "expected": [expected.unseen, expected.seen, expected.H],
         "few_truth": curve.at(few.gamma_)[0],
-        "few_expected": expect(few).unseen,
+        "few_expected": expected_accuracies(few).unseen,
         "seconds": seconds,
     }
 

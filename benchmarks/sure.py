@@ -24,13 +24,13 @@ from benchmarks import Row
 from benchmarks._cases import Case, data_folder, measure_all
 from unseen import GZSLClassifierCV
 from unseen._core.blocks import FloatArray
+from unseen._core.labels import KINDS
 from unseen.datasets import ZeroShotDataset
 from unseen.datasets.splits import GZSLSplit, make_split
 from unseen.methods import METHODS, make_method
 from unseen.metrics import Reliability, auroc, false_positive_rate, reliability
 
 LEARNED = [name for name, row in METHODS.items() if not row.shared_space]
-KINDS = ("seen", "unseen")
 REJECT = 0.05
 GOAL = (0.05, 0.08)  # ECE of seen and of unseen samples, at most; of all cases pooled
 FIRST = 100  # seeds below, and from 1000 on, were looked at while temperature and rejection were designed

@@ -412,11 +412,11 @@ def read_image(path: Path) -> None:
 
 
 def read_store(path: Path) -> None:
-    from unseen.benchmark.store import FILE_NAME, Store
+    from unseen.benchmark.store import STORE_FILE, Store
     from unseen.benchmark.summary import summarize_store
 
     with tempfile.TemporaryDirectory() as place:
-        shutil.copy(path, Path(place) / FILE_NAME)
+        shutil.copy(path, Path(place) / STORE_FILE)
         with Store(place) as store:
             summarize_store(store)
             store.failures()

@@ -19,7 +19,7 @@ from unseen.card import (
     card_lines,
     estimate_seen,
     estimate_unseen,
-    expect,
+    expected_accuracies,
     held_out_checks,
     lost_classes,
     trade_off,
@@ -265,6 +265,6 @@ def test_intervals_hold_at_other_operating_points(goal):
         model.fit(data.X[split.train], data.y[split.train])
         test = np.concatenate([split.test_seen, split.test_unseen])
         curve = CalibratedClassifier(model.estimator_).fit(data.X[test], data.y[test]).curve_
-        _, low, high = expect(model).unseen
+        _, low, high = expected_accuracies(model).unseen
         inside.append(low <= curve.at(model.gamma_)[0] <= high)
     assert np.count_nonzero(inside) >= 10

@@ -23,7 +23,7 @@ from unseen.selection.rehearsal import N_PARTS, Trial
 if TYPE_CHECKING:
     from unseen.selection.search import GZSLClassifierCV
 
-FORMAT = 1  # of the card as JSON
+CARD_FORMAT = 1  # of the card as JSON
 REPLICATES = 2000
 COVERAGE = 0.9  # of the sets of candidates whose thresholds are shown
 N_POINTS = 5  # of the trade-off, from no calibration to gamma
@@ -63,7 +63,7 @@ class Card:
     tradeoff: list[Mapping[str, Any]]  # gamma, unseen, seen, H, and the option that chooses the point
     lost: list[Any]  # seen classes that keep less than half of their held-out accuracy
     confidence: Mapping[str, Any]  # temperature, calibration error, AUROC of detecting unknown classes
-    format: int = FORMAT
+    format: int = CARD_FORMAT
     written_by: str = f"unseen {__version__}"
     data: str | None = None
     checksum: str | None = None
@@ -82,10 +82,10 @@ class Card:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Return the card from JSON values."""
-        if document.get("format") != FORMAT:
+        if document.get("format") != CARD_FORMAT:
             raise UnseenError(
-                f"The card has format {document.get('format')}, expected {FORMAT}. Read it with the version "
-                "of unseen that wrote it, or a newer one."
+                f"The card has format {document.get('format')}, expected {CARD_FORMAT}. Read it with the "
+                "version of unseen that wrote it, or a newer one."
             )
         checks = [Check.from_json(check) for check in document.get("checks", ())]
         return cls(**{**document, "expected": Expected(**document["expected"]), "checks": checks})
@@ -127,7 +127,7 @@ def make_card(model: GZSLClassifierCV) -> Card:
         classes={"seen": names[seen].tolist(), "unseen": names[~seen].tolist()},
         features=model.n_features_in_,
         attributes=list(map(str, getattr(method, "attribute_names_", ()))),
-        expected=expect(model),
+        expected=expected_accuracies(model),
         tradeoff=trade_off(model),
         lost=lost_classes(model),
         confidence=describe_confidence(model),
@@ -169,7 +169,7 @@ def held_out_checks(card: Card) -> list[Check]:
 # ---- what to expect ------------------------------------------------------------------------------------
 
 
-def expect(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
+def expected_accuracies(model: GZSLClassifierCV, random_state: int = 0) -> Expected:
     """Return the accuracies that a fitted model can be expected to have, whatever rule chose its gamma."""
     rng = np.random.default_rng(random_state)
     seen, unseen = held_out_counts(model, model.gamma_)

@@ -22,7 +22,7 @@ from unseen._core.blocks import FloatArray, IndexArray
 from unseen._core.scaling import scale_rows
 from unseen.base import ZeroShotClassifier
 
-Check = Callable[[ZeroShotClassifier], None]
+EstimatorCheck = Callable[[ZeroShotClassifier], None]
 
 PRECISION = 1e-6  # of the range of the scores: what sums in another order may change
 TOL = 1e-6  # set if an iterative method is compared with itself
@@ -165,7 +165,7 @@ def check_linear(estimator: ZeroShotClassifier) -> None:
     _assert_same_scores(model.similarity(X), expected)
 
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[EstimatorCheck, ...] = (
     check_fitted_attributes,
     check_learns,
     check_unseen_prototypes_do_not_influence_fit,

@@ -21,7 +21,7 @@ from unseen import UnseenError
 from unseen.benchmark.cluster import cluster_outcomes
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.runner import plan, run_bench
-from unseen.benchmark.store import FILE_NAME, Store
+from unseen.benchmark.store import STORE_FILE, Store
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.xdist_group("processes")
@@ -104,7 +104,7 @@ def numbers(document):
 
 def stored(folder):
     """How many runs a folder holds by now."""
-    if not (folder / FILE_NAME).is_file():
+    if not (folder / STORE_FILE).is_file():
         return 0
     with Store(folder) as store:
         return len(store.runs())

@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from unseen.benchmark.store import FILE_NAME, Failure, Run, Store, fingerprint, this_command
+from unseen.benchmark.store import STORE_FILE, Failure, Run, Store, fingerprint, this_command
 from unseen.errors import UnseenError
 
 pytestmark = pytest.mark.xdist_group("processes")
@@ -85,14 +85,14 @@ def test_nan_never_enters(store):
 def test_a_missing_a_foreign_and_a_newer_file_are_refused(tmp_path):
     with pytest.raises(UnseenError, match="has no runs"):
         Store(tmp_path / "nothing")
-    (tmp_path / FILE_NAME).write_text("not a database, but long enough to look like one" * 30)
+    (tmp_path / STORE_FILE).write_text("not a database, but long enough to look like one" * 30)
     with pytest.raises(UnseenError, match="not a database"):
         Store(tmp_path)
 
 
 @pytest.mark.parametrize("version", [1, 99])
 def test_the_format_of_another_version_is_rejected(tmp_path, version):
-    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+    with closing(sqlite3.connect(tmp_path / STORE_FILE)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(UnseenError, match=f"has the format {version} of another version of unseen"):
         Store(tmp_path)
@@ -100,7 +100,7 @@ def test_the_format_of_another_version_is_rejected(tmp_path, version):
 
 def test_a_changed_result_is_noticed(store, tmp_path):
     store.add_result(RUN, {"zsl": 12.5})
-    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+    with sqlite3.connect(tmp_path / STORE_FILE) as connection:
         connection.execute("""UPDATE runs SET result = '{"zsl": 99.9}'""")
     connection.close()
     for look in (lambda: store.results("experiment"), lambda: store.result("key")):

@@ -19,7 +19,7 @@ from conftest import ROOT
 from unseen import __version__
 from unseen.benchmark.experiment import Experiment
 from unseen.benchmark.protocol import make_run
-from unseen.benchmark.store import FILE_NAME, Store
+from unseen.benchmark.store import STORE_FILE, Store
 from unseen.cli import main
 from unseen.methods import METHODS
 
@@ -171,14 +171,14 @@ def test_a_method_of_ones_own_lies_in_the_working_directory(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "mine:Mine" in done.stdout
-    assert (tmp_path / "runs" / "letters" / FILE_NAME).exists()
+    assert (tmp_path / "runs" / "letters" / STORE_FILE).exists()
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_leaves_with_a_summary(forks, birds, tmp_path, jobs):
     methods = ("--methods", "fake_methods:Slow", "--seeds", 50, "--jobs", jobs)
     fork = forks.start("bench", birds, *methods, "--out", tmp_path)
-    wait_for_runs(tmp_path / FILE_NAME, 1)
+    wait_for_runs(tmp_path / STORE_FILE, 1)
     done = fork.interrupt()
     assert done.seconds < 5  # two seconds on a machine with nothing else to do
     assert (done.returncode, done.stdout) == (130, "")

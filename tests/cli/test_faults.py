@@ -24,7 +24,7 @@ import pytest
 import small_data as small
 from forks import Done, Fork, Forks
 from problems import small_experiment
-from unseen.benchmark.store import FILE_NAME, Store
+from unseen.benchmark.store import STORE_FILE, Store
 from unseen.benchmark.summary import summarize_store
 
 pytestmark = pytest.mark.xdist_group("processes")
@@ -71,7 +71,7 @@ OUT = object()
 
 def read_store(folder: Path) -> Any:
     """Return all numbers of a store, once SQLite and the digests of its rows say that it is whole."""
-    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+    with closing(sqlite3.connect(folder / STORE_FILE)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with Store(folder) as store:
         return {run.key: without_times(store.result(run.key)) for run, _ in store.runs()}
@@ -181,7 +181,7 @@ def new_place(folder: Path, job: Job) -> Path:
 def visible(job: Job, out: Path, expected: Any) -> Any:
     """Return what an interrupted job shows: whole runs in a store, else a whole file or nothing."""
     assert {file.name for file in out.parent.iterdir() if not file.name.startswith(".")} <= {out.name}
-    if (out / FILE_NAME).exists():
+    if (out / STORE_FILE).exists():
         found = job.read(out)
         assert found.items() <= expected.items()
         return found
@@ -294,7 +294,7 @@ def loky_workers(process: Any) -> list[Any]:
 
 
 def n_runs(folder: Path) -> int:
-    if not (folder / FILE_NAME).exists():
+    if not (folder / STORE_FILE).exists():
         return 0
     with Store(folder) as store:
         return len(store.runs())

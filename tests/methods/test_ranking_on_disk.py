@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from unseen import ALE, SJE, DeViSE, SynC
 from unseen.datasets import load_dataset
 from unseen.methods import ranking
-from unseen.methods._dual import BLOCK
+from unseen.methods._dual import SAMPLE_BLOCK
 from unseen.metrics import accuracy, harmonic_mean
 
 
@@ -24,8 +24,8 @@ from unseen.metrics import accuracy, harmonic_mean
 def test_every_sample_is_visited_once_and_a_block_is_made_of_runs(n, run, seed):
     order = ranking.visiting_order(n, np.random.RandomState(seed), run)
     assert_array_equal(np.sort(order), np.arange(n))
-    for start in range(0, n, BLOCK):
-        block = order[start : start + BLOCK]
+    for start in range(0, n, SAMPLE_BLOCK):
+        block = order[start : start + SAMPLE_BLOCK]
         assert len(np.unique(block // run)) <= len(block) // run + 3  # runs: whole, cut at the ends, the last
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hub_server import COMMIT, serve_hub
 from unseen.errors import UnseenError
-from unseen.models.hub import FILE_NAME, model_page, push_model
+from unseen.models.hub import MODEL_FILE, model_page, push_model
 from unseen.models.io import load_model, save_model
 from unseen.models.training import train
 from unseen.selection.search import GZSLClassifierCV
@@ -62,11 +62,11 @@ def test_a_pushed_model_is_the_same_model(hub, run, model_file, trained, monkeyp
     done = run("push", model_file, "hf:org/digits", "--license", "cc-by-4.0")
     assert (done.returncode, done.stdout) == (0, f"{hub.url}/org/digits/commit/{COMMIT}\n"), done.stderr
     files = hub.repositories["org/digits"].files
-    assert sorted(files) == ["README.md", FILE_NAME]
-    assert files[FILE_NAME] == model_file.read_bytes()
+    assert sorted(files) == ["README.md", MODEL_FILE]
+    assert files[MODEL_FILE] == model_file.read_bytes()
     assert same("hf:org/digits", trained) and same(f"hf:org/digits@{COMMIT}", trained)
     assert "linear-sv" in run("inspect", "hf:org/digits").stdout
-    assert hub.downloads == [FILE_NAME]  # once
+    assert hub.downloads == [MODEL_FILE]  # once
     # afterwards neither the hub nor the network is needed
     use_endpoint(monkeypatch, NOBODY)
     assert same("hf:org/digits", trained)
@@ -139,19 +139,19 @@ def test_a_connection_that_breaks_commits_nothing(hub, model_file):
 def test_each_problem_of_a_download_is_one_line(hub, model_file, tmp_path, monkeypatch):
     folder = tmp_path / "repository"
     folder.mkdir()
-    (folder / FILE_NAME).write_bytes(model_file.read_bytes())
+    (folder / MODEL_FILE).write_bytes(model_file.read_bytes())
     hub.add("org/gated", folder, gated=True)
-    hub.add("org/spoiled", folder, spoiled={FILE_NAME})
+    hub.add("org/spoiled", folder, spoiled={MODEL_FILE})
     hub.add("org/digits", folder)
-    (folder / FILE_NAME).write_bytes(model_file.read_bytes()[:-1] + b"!")  # the hub's checksum is of this
+    (folder / MODEL_FILE).write_bytes(model_file.read_bytes()[:-1] + b"!")  # the hub's checksum is of this
     hub.add("org/damaged", folder)
-    (folder / FILE_NAME).rename(folder / "other.bin")
+    (folder / MODEL_FILE).rename(folder / "other.bin")
     hub.add("org/other", folder)
     expected = {
         "hf:org/gated": "org/gated is gated: accept its conditions at",
         "hf:org/nothing": "There is no model 'org/nothing'",
         "hf:org/digits@v9": "has no revision 'v9'",
-        "hf:org/other": f"hf:org/other has no {FILE_NAME}",
+        "hf:org/other": f"hf:org/other has no {MODEL_FILE}",
         "hf:org/spoiled": "does not have the checksum that the hub announces",
         "hf:org/damaged": "is damaged: its checksum does not match",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 
 from conftest import ROOT
@@ -42,6 +43,32 @@ def test_the_check_finds_what_it_looks_for():
     )
     found = ["other._hidden in line 3", "f(1)._more in line 4", "unseen.methods._gone in line 5"]
     assert sorted(private_names_of_others(tree), key=lambda text: text[-1]) == found
+
+
+def public_names(tree: ast.Module) -> Iterator[str]:
+    """Yield each class, function and constant that other modules can import from this one."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names = [
+            getattr(node, "name", ""),
+            *(target.id for target in targets if isinstance(target, ast.Name)),
+        ]
+        yield from (name for name in names if len(name) > 1 and not name.startswith("_"))
+
+
+def test_one_name_is_one_thing():
+    """Every module of ``cli`` has its own ``command``."""
+    homes = defaultdict(set)
+    for path, tree in MODULES.items():
+        for name in public_names(tree):
+            homes[name].add(path)
+    del homes["command"]
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_public_names_are_all_that_can_be_imported():
+    tree = ast.parse("AA = BB = 1\ncc: int = 2\ndef dd(): ...\nclass EE: xx = 1\n_ff = T = 3\nx.y = 4")
+    assert list(public_names(tree)) == ["AA", "BB", "cc", "dd", "EE"]
 
 
 def test_no_function_is_long():

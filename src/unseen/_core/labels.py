@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,8 @@ from unseen._core.blocks import BoolArray, IndexArray
 from unseen.errors import UnseenError, did_you_mean
 
 LabelArray = NDArray[Any]  # integers or strings
+Kind = Literal["seen", "unseen"]  # of a class, or of a sample by its class
+KINDS: tuple[Kind, Kind] = ("seen", "unseen")
 UNKNOWN = "unknown"  # the label of a sample that is rejected, and of the root of a taxonomy
 
 

@@ -15,6 +15,7 @@ from unseen._core.scaling import project, scale_rows, scaled_products
 from unseen.errors import UnseenError
 
 LARGEST = 1e30  # beyond this, sums of products may overflow float32
+ROUNDING = 1e-9  # probabilities, and shares of samples, that differ by less are the same number
 # the methods that give scores for all classes, in order of preference
 SCORE_METHODS = ("similarity", "decision_function", "predict_proba")
 

@@ -18,7 +18,7 @@ from unseen._core.npz import text_array
 from unseen.errors import UnseenError, import_extra, rephrase_errors
 
 INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls a row index without a name
-Column = NDArray[Any]  # (rows,), numbers or text
+Values = NDArray[Any]  # (rows,), numbers or text
 
 
 def is_table(path: Path) -> bool:
@@ -31,7 +31,7 @@ class Table:
     """The columns of a file by name: numbers, or text if some cell is not a number."""
 
     path: Path
-    columns: dict[str, Column]
+    columns: dict[str, Values]
     lines: IndexArray | None = None  # (rows,), of a CSV file
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ def read_csv(path: Path, text: Collection[str] | None = None) -> Table:
     """
     rows = iterate_csv(path)
     _, header = next(rows)
-    parts: list[list[Column]] = [[] for _ in header]
+    parts: list[list[Values]] = [[] for _ in header]
     lines: list[int] = []
     while block := list(islice(rows, BLOCK)):
         lines += [line for line, _ in block]
@@ -140,11 +140,11 @@ def _check_names(path: Path, header: Sequence[str], kept: Sequence[int]) -> None
             raise UnseenError(f"{path} has two columns {name!r}. Give every column its own name.{hint}")
 
 
-def _as_text(cells: Sequence[str]) -> Column:
+def _as_text(cells: Sequence[str]) -> Values:
     return np.array([cell.strip() for cell in cells], dtype=object)
 
 
-def _as_numbers(cells: Sequence[str]) -> Column:
+def _as_numbers(cells: Sequence[str]) -> Values:
     """Return the cells as numbers, if all of them are."""
     try:
         return np.array(list(map(float, cells)))
@@ -164,19 +164,19 @@ def _read_parquet(path: Path) -> Table:
     return Table(path, found)
 
 
-def _from_arrow(column: Any) -> Column:
+def _from_arrow(column: Any) -> Values:
     """Return a column of pyarrow as numbers or text; missing text is empty."""
-    values: Column = column.to_numpy()
+    values: Values = column.to_numpy()
     if values.dtype.kind in "fiub":
         return values
     return _as_numbers(["" if cell is None else str(cell) for cell in column.to_pylist()])
 
 
-def _is_text(column: Column) -> bool:
+def _is_text(column: Values) -> bool:
     return column.dtype.kind == "O"  # as wide as its own cells, not as the longest one
 
 
-def _not_numbers(cells: Column) -> BoolArray:
+def _not_numbers(cells: Values) -> BoolArray:
     return np.array([not is_number(cell) for cell in cells.tolist()], dtype=bool)
 
 

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from unseen._core.blocks import FloatArray, IndexArray, class_sums
 from unseen._core.labels import UNKNOWN, is_missing, label_positions
 from unseen._core.prototypes import prototype_parts
+from unseen._core.scoring import ROUNDING
 from unseen._core.tables import read_csv
 from unseen.errors import UnseenError, expect
 
 CONFIDENCE = 0.8  # of a prediction, by default
 PAIRS = ("child", "parent")  # the columns of a table of pairs
-ROUNDING = 1e-9  # a sum of probabilities may be this much below 1
 
 Node = tuple[int, str]  # (column of a table, 0 for pairs; name)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from unseen import __version__
 from unseen._core.blocks import BoolArray, IndexArray
+from unseen._core.labels import Kind
 from unseen._core.rows import Rows, choose_rows
 from unseen._core.samples import as_samples
 from unseen._core.training import Training
@@ -22,7 +23,6 @@ from unseen.benchmark.results import (
     AttributeErrors,
     ClassTable,
     EvaluatedRun,
-    Kind,
     Letter,
     Measured,
     ModelCurve,

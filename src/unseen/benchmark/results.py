@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, TypedDict
 
+from unseen._core.labels import Kind
 from unseen.metrics import Averaging
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
@@ -21,7 +22,6 @@ STEPS: tuple[Step, ...] = ("none", "calibrated", "calibrated+lambda")
 Score = Literal["zsl", Step]  # ZSL accuracy, or H with a kind of calibration
 
 
-Kind = Literal["seen", "unseen"]  # of a class, or of a sample by its class
 Letter = Literal["H", "U", "S"]  # harmonic mean, accuracy on unseen and on seen samples
 LETTERS: tuple[Letter, ...] = ("H", "U", "S")
 

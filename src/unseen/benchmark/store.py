@@ -30,7 +30,7 @@ from unseen import __version__
 from unseen.benchmark.results import Description, RunResult
 from unseen.errors import UnseenError, rephrase_errors
 
-FILE_NAME = "runs.sqlite"
+STORE_FILE = "runs.sqlite"
 _VERSION = 2  # of the tables, kept in PRAGMA user_version
 _BUSY_SECONDS = 60  # how long to wait for another process that is writing
 _TABLES = """
@@ -123,10 +123,10 @@ class Store(AbstractContextManager["Store"]):
 
     def __init__(self, folder: str | Path, *, create: bool = False) -> None:
         self.folder = Path(folder)
-        self.path = self.folder / FILE_NAME
+        self.path = self.folder / STORE_FILE
         if not create and not self.path.is_file():
             raise UnseenError(
-                f"{self.folder} has no {FILE_NAME}. Name the folder that a bench wrote (--out)."
+                f"{self.folder} has no {STORE_FILE}. Name the folder that a bench wrote (--out)."
             )
         with self._user_errors():
             self.folder.mkdir(parents=True, exist_ok=True)

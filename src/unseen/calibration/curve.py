@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from unseen._core.blocks import BoolArray, FloatArray, IndexArray
 from unseen.calibration.columns import column_names, find_columns, seen_columns
 from unseen.calibration.display import SeenUnseenDisplay
-from unseen.calibration.goals import ROUNDING, Goal, OperatingPoint
+from unseen.calibration.goals import SAME_ACCURACY, Goal, OperatingPoint
 from unseen.calibration.maxima import ScoreMaxima, check_scores
 from unseen.calibration.segments import middle, segment_bounds, usable_segments
 from unseen.errors import UnseenError
@@ -237,7 +237,7 @@ class SeenUnseenCurve:
 
 def _largest(value: FloatArray) -> IndexArray:
     """Return the indices of all entries that equal the largest one up to rounding."""
-    return np.flatnonzero(value >= value.max() - ROUNDING)
+    return np.flatnonzero(value >= value.max() - SAME_ACCURACY)
 
 
 def _resolution_of(maxima: ScoreMaxima, samples: IndexArray) -> float:

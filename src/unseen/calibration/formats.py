@@ -37,7 +37,7 @@ _INTERVALS = {
 Numbers = dict[str, Any]  # of one average, by JSON key
 
 
-def as_json(result: CalibrationResult) -> dict[str, object]:
+def result_json(result: CalibrationResult) -> dict[str, object]:
     """Return the JSON object: the main numbers for both averages, then all numbers of each.
 
     An open end of an interval is null.

@@ -9,7 +9,7 @@ import numpy as np
 from unseen._core.blocks import FloatArray
 from unseen.errors import UnseenError
 
-ROUNDING = 1e-11  # accuracies (percent) that differ by less are the same number, rounded differently
+SAME_ACCURACY = 1e-11  # accuracies (percent) that differ by less are the same number, rounded differently
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Goal:
         """Return the point if it meets the goal's condition; reject it otherwise."""
         conditions = ("seen", self.min_seen, point.seen), ("unseen", self.min_unseen, point.unseen)
         for kind, bound, got in conditions:
-            if bound is not None and got < bound - ROUNDING:
+            if bound is not None and got < bound - SAME_ACCURACY:
                 highest = f"the highest accuracy on {kind} samples is {got:.1f} %"
                 raise UnseenError(f"No gamma gives min_{kind}={bound:g}: {highest}. Lower the threshold.")
         return point
@@ -74,4 +74,4 @@ class Goal:
 
 def _gain_if_kept(bound: float, *, kept: FloatArray, gained: FloatArray) -> FloatArray:
     """Return ``gained`` if ``kept`` is at least ``bound``; all else ranks below, by ``kept``."""
-    return np.where(kept >= bound - ROUNDING, gained, kept - 200)
+    return np.where(kept >= bound - SAME_ACCURACY, gained, kept - 200)

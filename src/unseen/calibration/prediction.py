@@ -15,12 +15,11 @@ from scipy.special import softmax
 from unseen._core.blocks import BoolArray, FloatArray, top_columns
 from unseen._core.display import data_frame
 from unseen._core.labels import UNKNOWN, LabelArray, candidate_columns
-from unseen._core.scoring import LinearClassifier, all_scores, iter_scores
+from unseen._core.scoring import ROUNDING, LinearClassifier, all_scores, iter_scores
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
 from unseen.errors import UnseenError, expect
 
 RATES = np.linspace(0, 1, 101)  # the shares of known samples for which thresholds are kept
-ROUNDING = 1e-9  # of shares times numbers of samples
 
 
 class Thresholds(NamedTuple):

@@ -13,8 +13,8 @@ from typing import NoReturn
 
 GRACE = 1.0  # seconds to unwind; then the process ends wherever it is
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-Summary = Callable[[], str]
-_summaries: list[Summary] = []  # of the blocks that are running, innermost last
+Words = Callable[[], str]
+_summaries: list[Words] = []  # of the blocks that are running, innermost last
 _received: list[int] = []  # signals, in their order
 _speaking = threading.Lock()
 
@@ -39,7 +39,7 @@ def _exit_at_once(number: int, frame: object) -> NoReturn:
 
 
 @contextmanager
-def stoppable(summary: Summary) -> Iterator[None]:
+def stoppable(summary: Words) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block and the process; ``summary()`` says what is stored.
 
     Python runs signal handlers only between two instructions of its own, and an eigendecomposition or a

@@ -97,7 +97,7 @@ def _show(result: CalibrationResult | None, applied: Application | None, as_json
     for warning in result.warnings if result else ():
         click.echo(f"warning: {warning}", err=True)
     if as_json:
-        content = formats.as_json(result) if result else {}
+        content = formats.result_json(result) if result else {}
         if applied:
             content["applied"] = formats.application_json(applied)
         click.echo(json.dumps(content, indent=2))

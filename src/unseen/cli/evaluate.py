@@ -32,6 +32,6 @@ def command(
 
     with source.labeled(split_dir, whole=False) as (model, data):
         found = evaluate(model, data, taxonomy=taxonomy, confidence=confidence)
-    click.echo(json.dumps(found.as_json(), indent=2) if as_json else format_evaluation(found))
+    click.echo(json.dumps(found.to_json(), indent=2) if as_json else format_evaluation(found))
     for note in found.notes:
         click.echo(f"note: {note}", err=True)

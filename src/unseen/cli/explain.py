@@ -38,9 +38,9 @@ def command(
     with source.open() as (model, samples):
         reasons = explain_samples(model, samples, rival, top)
         if html is not None:
-            from unseen.report.explanation_page import MOST, write_explanations
+            from unseen.report.explanation_page import MOST_EXPLAINED, write_explanations
 
-            shown = list(islice(reasons, MOST))
+            shown = list(islice(reasons, MOST_EXPLAINED))
             write_explanations(shown, html, model=model, source=source.samples, samples=samples)
             click.echo(f"wrote {html}", err=True)
             reasons = chain(shown, reasons)

@@ -21,7 +21,7 @@ Option = Callable[[Any], Any]  # a decorator that adds an option to a command
 Inputs = Iterable[str | Path | None]  # what a command reads and must not overwrite
 FILE = click.Path(path_type=Path)
 DEFAULT_DATA = "letters"
-SCALINGS = ("l2", "sqrt", "standard", "none")
+SCALING_NAMES = ("l2", "sqrt", "standard", "none")
 
 
 def command(*example: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -50,7 +50,7 @@ def split_names(text: str) -> tuple[str, ...]:
 
 def split_scalings(text: str) -> tuple[str, ...]:
     """Return the scalings in ``A,B,...``."""
-    return tuple(click.Choice(SCALINGS).convert(name, None, None) for name in split_names(text))
+    return tuple(click.Choice(SCALING_NAMES).convert(name, None, None) for name in split_names(text))
 
 
 # what an option takes: several names, a file to read or write, a number above 0, percent
@@ -165,7 +165,7 @@ def backbone(help: str, *, required: bool = False) -> Option:
 
 normalize = click.option(
     "--normalize",
-    type=click.Choice(["auto", *SCALINGS]),
+    type=click.Choice(["auto", *SCALING_NAMES]),
     default="auto",
     help="Scaling: samples to unit length (sqrt: after square roots), features to variance 1, none, or what "
     "the folds agree on.",

@@ -15,7 +15,7 @@ from unseen.cli import options
 from unseen.cli._images import Source, takes_samples
 
 if TYPE_CHECKING:
-    from unseen.models.prediction import Table
+    from unseen.models.prediction import Columns
 
 share = partial(click.option, type=float, metavar="SHARE")
 
@@ -87,7 +87,7 @@ def command(
         click.echo(f"{kinds.total()} samples: {summary}{written}", err=True)
 
 
-def _counted(tables: Iterable[Table], kinds: Counter[str], n: int, quiet: bool) -> Iterator[Table]:
+def _counted(tables: Iterable[Columns], kinds: Counter[str], n: int, quiet: bool) -> Iterator[Columns]:
     """Yield the tables, count the kinds of their samples, and show progress."""
     from unseen._core.progress import progress
 

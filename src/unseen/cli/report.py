@@ -43,7 +43,7 @@ def command(
     also measures the model, and lets its readers describe a class that does not exist; with --taxonomy, every
     level has its own line.
     """
-    from unseen.benchmark.store import FILE_NAME
+    from unseen.benchmark.store import STORE_FILE
     from unseen.models.io import load_model
     from unseen.report import write_report
     from unseen.report.model_page import write_model_page
@@ -70,6 +70,6 @@ def command(
     else:
         html = html or run / "report.html"
         if html.parent.is_dir():
-            options.check_page(html, [run / FILE_NAME], force)
+            options.check_page(html, [run / STORE_FILE], force)
         write_report(run, html)
     click.echo(f"wrote {html} ({html.stat().st_size / 1e6:.1f} MB); open it in a browser", err=True)

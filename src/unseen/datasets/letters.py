@@ -30,7 +30,7 @@ SEGMENTS = {
     "l": "lower middle",
     "m": "lower right diagonal",
 }
-FILE = Path(__file__).parent / "data" / "letters.npz"
+LETTERS_FILE = Path(__file__).parent / "data" / "letters.npz"
 # A fold holds out five of twenty seen letters, about the share of six unseen letters of 26.
 N_FOLDS = 4
 
@@ -56,7 +56,7 @@ def load_letters() -> ZeroShotDataset:
     >>> letters.X.shape, letters.attribute_names[0], str(letters.sample_names[0])
     ((3276, 256), 'top left', 'A Abyssinica SIL')
     """
-    content = read_npz(FILE, npz_names(FILE))
+    content = read_npz(LETTERS_FILE, npz_names(LETTERS_FILE))
     names, y = content["class_names"], content["y"]
     unseen = np.isin(names, content["unseen_classes"])
     faces = content["face_names"][content["faces"]]

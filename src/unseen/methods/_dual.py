@@ -45,7 +45,7 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.rows import read_ahead, release_pages
 from unseen._core.training import Training
 
-BLOCK = 256  # samples whose scores come from one matrix product
+SAMPLE_BLOCK = 256  # samples whose scores come from one matrix product
 PART = 16  # samples that move together: fewer converge in fewer epochs, more are quicker in each
 MEMORY = 2**28  # bytes of dual variables that are held in memory
 RANKING = 10  # epochs in which the weights of the samples follow their ranks; then they stay
@@ -112,7 +112,7 @@ class Problem:
 
     def blocks(self, numbers: IndexArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
         """Yield (place, features) of some or all blocks; a thread reads the next one from disk meanwhile."""
-        places = list(row_blocks(len(self.y), BLOCK))
+        places = list(row_blocks(len(self.y), SAMPLE_BLOCK))
         keys = places if numbers is None else [places[number] for number in numbers]
         read = map if self.in_memory else read_ahead
         return zip(keys, read(self.X.__getitem__, keys))
@@ -198,7 +198,7 @@ class Stack:
 
     def solve(self, rng: np.random.RandomState) -> list[Solution]:
         """Visit all samples until every gap is at most ``tol``, ``max_iter`` times at most."""
-        n_blocks = len(range(0, len(self.problem.y), BLOCK))
+        n_blocks = len(range(0, len(self.problem.y), SAMPLE_BLOCK))
         n_variables = self.problem.X.shape[1] * self.C.shape[2]  # of one model's A
         while len(self.active):
             passed = self._visit_all(rng.permutation(n_blocks))
@@ -230,7 +230,7 @@ class Stack:
         """Visit every sample once; return the gap of each model, as it was met on the way."""
         sums = np.zeros((2, len(self.active)))  # of loss and gap
         # the scores of a block, and the changes of G K / (2 alpha n)
-        buffers = np.empty((2, min(BLOCK, len(self.problem.y)), *self.C.shape[1:]), dtype=np.float32)
+        buffers = np.empty((2, min(SAMPLE_BLOCK, len(self.problem.y)), *self.C.shape[1:]), dtype=np.float32)
         for block, X in self.visited.blocks(order):
             self._visit(block, X, sums, buffers)
         loss, gap = sums / len(self.problem.y)

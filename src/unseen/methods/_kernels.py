@@ -13,7 +13,7 @@ from unseen._core.scaling import squared_lengths
 from unseen.methods._moments import Spectrum
 
 LANDMARKS = 2048  # seen classes whose kernel matrix is used in full; of more classes, this many are landmarks
-BLOCK = 1024  # classes whose similarities to the landmarks exist at any moment
+CLASS_BLOCK = 1024  # classes whose similarities to the landmarks exist at any moment
 _PAIRS = 2**20  # distances that are computed one by one, which is slower and more exact
 
 
@@ -88,7 +88,7 @@ class KernelRidge:
         if len(L) == len(S):
             return cls(L, C, K.values, (C * K.values).T @ M)
         gram, targets = np.zeros((C.shape[1], C.shape[1])), np.zeros((C.shape[1], M.shape[1]))
-        for block in row_blocks(len(S), BLOCK):
+        for block in row_blocks(len(S), CLASS_BLOCK):
             Phi = kernel_matrix(S[block], L, kernel, bandwidth, median) @ C  # (block, rank)
             gram += Phi.T @ Phi
             targets += Phi.T @ M[block]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ("value", "rival_value", "contribution", "share")  # of a part
 COLUMNS = ("sample", "class", "rival", "difference", "kind", "name", *NUMBERS)
-ROUNDING = 1e-6  # of the sum of all parts: smaller ones may be differences of equal numbers
+NOISE_SHARE = 1e-6  # of the sum of all parts: smaller ones may be differences of equal numbers
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Pair:
             shown = dict.fromkeys(heaviest.ravel().tolist())
             parts = [self._part("seen class", None, difference, at) for at in shown]
             rest = {"description": described} | rest
-        noise = ROUNDING * (np.abs(single).sum() + abs(described) + abs(total))
+        noise = NOISE_SHARE * (np.abs(single).sum() + abs(described) + abs(total))
         parts += [self._part(kind, float(v), difference) for kind, v in rest.items() if abs(v) > noise]
         return Reason(sample, self.best, self.rival, difference, tuple(parts))
 

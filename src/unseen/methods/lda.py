@@ -231,7 +231,7 @@ class LDA(ClosedForm):
         """
         describe = self._described_by()
         coef, intercept = np.empty((len(S), len(self.center_))), np.empty(len(S))
-        for block in row_blocks(len(S), _kernels.BLOCK):  # there may be far more classes than landmarks
+        for block in row_blocks(len(S), _kernels.CLASS_BLOCK):  # there may be far more classes than landmarks
             k = describe(S[block])  # (block, class features)
             means, rows = k @ self.mean_mapping_, k @ self.mapping_
             if place is not None and self.kappa < np.inf:

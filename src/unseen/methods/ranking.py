@@ -16,7 +16,7 @@ from unseen._core.blocks import FloatArray, IndexArray, row_blocks
 from unseen._core.training import Training
 from unseen.base import ZeroShotClassifier
 from unseen.methods import _dual
-from unseen.methods._dual import BLOCK, Features, Problem, Solution, Stack, VisitedRows
+from unseen.methods._dual import SAMPLE_BLOCK, Features, Problem, Solution, Stack, VisitedRows
 from unseen.methods._few_directions import ShortStack, few_directions_pay, in_few_directions
 
 COPIED = 2**30  # bytes of features that are held in a second, scaled copy; more are scaled when visited
@@ -202,7 +202,7 @@ def visiting_order(n: int, rng: np.random.RandomState, run: int) -> IndexArray:
     """
     order = (rng.permutation(-(-n // run))[:, None] * run + np.arange(run)).ravel()
     order = order[order < n]
-    return np.concatenate([rng.permutation(order[block]) for block in row_blocks(n, BLOCK)])
+    return np.concatenate([rng.permutation(order[block]) for block in row_blocks(n, SAMPLE_BLOCK)])
 
 
 def shift_and_scale(training: Training) -> tuple[FloatArray, float]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unseen._core.blocks import BoolArray, IndexArray
-from unseen._core.labels import LabelArray, distinct_labels, label_positions, shortened
+from unseen._core.labels import KINDS, LabelArray, distinct_labels, label_positions, shortened
 from unseen._core.rows import choose_rows
 from unseen._core.taxonomy import CONFIDENCE, Taxonomy
 from unseen.calibration.prediction import Prediction
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 HARDEST = 10  # classes whose confusions are shown
 REJECT = 0.05  # share of known samples that the threshold for unknown ones gives up
-KINDS = ("seen", "unseen")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Evaluation:
         """Return the number of samples of the seen or of the unseen classes."""
         return sum(result.samples for result in self.classes if result.kind == kind)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values."""
         accuracies = {"U": self.unseen, "S": self.seen, "H": self.harmonic}
         further: dict[str, Any] = {"unknown": vars(self.unknown)} if self.unknown else {}

@@ -12,7 +12,7 @@ from unseen.errors import UnseenError, one_line
 from unseen.models.io import Model, load_model
 from unseen.selection.search import GZSLClassifierCV
 
-FILE_NAME = "model.safetensors"  # of the model in its repository
+MODEL_FILE = "model.safetensors"  # of the model in its repository
 TAGS = ["zero-shot-learning", "generalized-zero-shot-learning"]
 
 
@@ -20,15 +20,15 @@ def fetch_model(reference: str) -> Path:
     """Return the model file of ``hf:owner/name[@revision]``, downloaded unless it is in the hub's cache."""
 
     def choose(names: Sequence[str]) -> list[str]:
-        if FILE_NAME not in names:
+        if MODEL_FILE not in names:
             raise UnseenError(
-                f"{reference} has no {FILE_NAME}, so it is not a model of unseen. Upload one with: "
+                f"{reference} has no {MODEL_FILE}, so it is not a model of unseen. Upload one with: "
                 f"unseen push MODEL {reference} --license NAME"
             )
-        return [FILE_NAME]
+        return [MODEL_FILE]
 
-    folder, _ = fetch_files(reference, choose, cached=[FILE_NAME])
-    return folder / FILE_NAME
+    folder, _ = fetch_files(reference, choose, cached=[MODEL_FILE])
+    return folder / MODEL_FILE
 
 
 def push_model(
@@ -58,7 +58,7 @@ def push_model(
         raise UnseenError(f"Cannot upload to {reference}: HF_HUB_OFFLINE is set. Unset it and try again.")
     page = f"{hub.constants.ENDPOINT}/{repo}"
     operations = [
-        hub.CommitOperationAdd(FILE_NAME, str(path)),
+        hub.CommitOperationAdd(MODEL_FILE, str(path)),
         hub.CommitOperationAdd("README.md", card.encode()),
     ]
     api, message = hub.HfApi(), "Upload a model of unseen"

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from unseen._core.labels import KINDS
 from unseen.base import ZeroShotClassifier
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.calibration.prediction import RATES
@@ -32,7 +33,6 @@ from unseen.selection.search import GZSLClassifierCV
 
 Model = ZeroShotClassifier | GZSLClassifierCV
 CHOSEN = ("gamma_", "temperature_", "best_params_", "best_params_zsl_", "best_score_")
-KINDS = ("seen", "unseen")
 TRIAL = ("y", "seen", "right", "flips")
 
 

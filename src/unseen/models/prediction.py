@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     AnyModel = Model | Predictor
 
 PredictionT = TypeVar("PredictionT", bound=Prediction)
-Table = dict[str, Sequence[str | int | float]]  # column name -> values
+Columns = dict[str, Sequence[str | int | float]]  # column name -> values
 
 
 # ---- features, wherever they are --------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def predict_tables(
     coverage: float | None = None,
     taxonomy: Any = None,
     confidence: float = CONFIDENCE,
-) -> Iterator[Table]:
+) -> Iterator[Columns]:
     """Yield the predictions of each block: class, score, probability and kind of the best ``top`` classes.
 
     Parameters
@@ -233,11 +233,11 @@ def check_width(model: AnyModel, width: int, name: str) -> None:
         )
 
 
-def _best(model: AnyModel, scores: FloatArray, p: FloatArray, top: int) -> Table:
+def _best(model: AnyModel, scores: FloatArray, p: FloatArray, top: int) -> Columns:
     """Return class, score, probability and kind of the ``top`` best classes; of equals the first column."""
     order = top_columns(scores, top)
     kinds = np.where(model.seen_, "seen", "unseen")
-    table: Table = {}
+    table: Columns = {}
     for rank in range(top):
         column, suffix = order[:, rank], f"_{rank + 1}" if rank else ""
         table[f"class{suffix}"] = model.classes_[column].tolist()
@@ -247,7 +247,7 @@ def _best(model: AnyModel, scores: FloatArray, p: FloatArray, top: int) -> Table
     return table
 
 
-def _with_answers(table: Table, taxonomy: Taxonomy, p: FloatArray, confidence: float) -> Table:
+def _with_answers(table: Columns, taxonomy: Taxonomy, p: FloatArray, confidence: float) -> Columns:
     """Return the table with the finest sure group of every sample before its best classes."""
     found = taxonomy.answer(p, confidence)
     renamed = {"class_probability" if name == "probability" else name: table[name] for name in table}
@@ -274,7 +274,7 @@ def join_candidates(p: FloatArray, thresholds: FloatArray, classes: LabelArray) 
     return ["|".join(names[row[inside]]) for row, inside in zip(order, chosen)]
 
 
-def _with_unknown(table: Table, unknown: BoolArray) -> Table:
+def _with_unknown(table: Columns, unknown: BoolArray) -> Columns:
     """Return class and kind of every sample, and its answer if there is one, ``"unknown"`` for some."""
     names = (name for name in ("answer", "level", "class", "kind") if name in table)
     return {name: np.where(unknown, UNKNOWN, np.array(table[name], dtype=str)).tolist() for name in names}
@@ -283,7 +283,7 @@ def _with_unknown(table: Table, unknown: BoolArray) -> Table:
 # ---- tables to files --------------------------------------------------------------------------------------
 
 
-def write_tables(tables: Iterable[Table], file: IO[str]) -> None:
+def write_tables(tables: Iterable[Columns], file: IO[str]) -> None:
     """Write tables with the same columns as one CSV."""
     for number, table in enumerate(tables):
         rows = zip(*table.values())

@@ -8,10 +8,10 @@ from unseen._core.blocks import BoolArray, IndexArray
 from unseen._core.labels import LabelArray
 from unseen.errors import UnseenError
 from unseen.models.io import Model
-from unseen.models.prediction import Samples, Table, predict_tables
+from unseen.models.prediction import Columns, Samples, predict_tables
 
 
-def suggest(model: Model, samples: Samples, n: int = 20, random_state: int = 0) -> Table:
+def suggest(model: Model, samples: Samples, n: int = 20, random_state: int = 0) -> Columns:
     """Return the samples whose labels help new classes most, with their predictions.
 
     The samples that are predicted as new classes are drawn at random, one of each class in turn; those that

@@ -11,7 +11,7 @@ from unseen.base import last_step
 from unseen.datasets import ZeroShotDataset
 from unseen.datasets.checks import ALPHAS, held_out_errors
 from unseen.methods.explanation import meaningful_names
-from unseen.report.page import Part
+from unseen.report.page import Document
 from unseen.selection.search import GZSLClassifierCV
 
 MOST_PAIRS = 12
@@ -26,7 +26,7 @@ def named_attributes(model: GZSLClassifierCV) -> list[str]:
 # ---- what features show ----------------------------------------------------------------------------------
 
 
-def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[Part]:
+def readable_attributes(model: GZSLClassifierCV, data: ZeroShotDataset) -> list[Document]:
     """Return how well each named attribute is predicted for a class from its samples, in the order of names.
 
     The correlation, over seen classes, of its true value and the value that ridge regression from the mean
@@ -63,7 +63,7 @@ def correlations(predicted: FloatArray, true: FloatArray) -> FloatArray:
 # ---- twins -----------------------------------------------------------------------------------------------
 
 
-def closest_classes(model: GZSLClassifierCV) -> list[Part]:
+def closest_classes(model: GZSLClassifierCV) -> list[Document]:
     """Return the pairs of classes with the most similar descriptions, the closest first.
 
     Distances are relative to the median distance of a class to its nearest one.
@@ -77,7 +77,7 @@ def closest_classes(model: GZSLClassifierCV) -> list[Part]:
     typical = float(np.median(distance)) or 1.0
     order = np.argsort(distance, kind="stable").tolist()
     pairs = {(min(i, j), max(i, j)): distance[i] for i, j in zip(order, nearest[order].tolist())}
-    found: list[Part] = []
+    found: list[Document] = []
     for (a, b), d in list(pairs.items())[:MOST_PAIRS]:
         gap = np.abs(S[a] - S[b])
         differ = [names[k] for k in np.argsort(-gap, kind="stable") if gap[k]] if names else []

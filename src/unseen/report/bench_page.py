@@ -17,14 +17,14 @@ from unseen.errors import UnseenError
 from unseen.methods import describe_method
 from unseen.plotting import selection_figure
 from unseen.report.figures import hardest_classes, make_explorer, split_figure
-from unseen.report.page import Part, render
+from unseen.report.page import Document, render
 
 # Segments of curves in the whole page: each is about 50 bytes, and the demo has to stay below 3 MB.
 _PAGE_SEGMENTS = 20_000
 _MANY = 1000  # classes; of more, the page has fewer segments, because each class takes about 90 bytes
 
 
-def describe_bench(store: Store) -> Part:
+def describe_bench(store: Store) -> Document:
     """Return all that the page shows of a store."""
     stored = [(experiment, store.results(key)) for key, experiment in store.experiments().items()]
     found = [(experiment, runs) for experiment, runs in stored if runs]
@@ -46,7 +46,7 @@ def describe_bench(store: Store) -> Part:
     }
 
 
-def render_bench(document: Part) -> str:
+def render_bench(document: Document) -> str:
     """Return the page as text."""
     names = ("methods", "chance", "attribute_error", "classes", "splits")
     data = [
@@ -56,7 +56,7 @@ def render_bench(document: Part) -> str:
     return render("report.html", data, document, scripts=["panel.js", "report.js"])
 
 
-def describe_experiment(experiment: Description, runs: Sequence[RunResult], limit: int) -> Part:
+def describe_experiment(experiment: Description, runs: Sequence[RunResult], limit: int) -> Document:
     """Return what the page shows of one experiment, with at most ``limit`` segments per curve."""
     summary = summarize(experiment, runs)
     by_method = latest_runs(runs)
@@ -95,7 +95,7 @@ def describe_experiment(experiment: Description, runs: Sequence[RunResult], limi
 
 def describe_method_runs(
     name: str, method: MethodSummary, run: RunResult, replicates: Replicates, limit: int
-) -> Part:
+) -> Document:
     """Return what the page shows of one method; charts are those of its first run."""
     return {
         "id": name,

@@ -13,10 +13,10 @@ from unseen.models.explanation import combinations, name_part
 from unseen.models.io import Model
 from unseen.models.prediction import Samples
 from unseen.report.gallery import rows_at
-from unseen.report.page import Part, render, save_page
+from unseen.report.page import Document, render, save_page
 from unseen.report.thumbnails import Pixels, find_pictures
 
-MOST = 200  # samples in a page
+MOST_EXPLAINED = 200  # samples in a page
 
 
 def write_explanations(
@@ -54,7 +54,7 @@ def write_explanations(
     return save_page(render("explanation.html", {}, document, styles=["explanation.css"], charts=False), path)
 
 
-def describe_reason(reason: Reason, seen: dict[str, bool]) -> Part:
+def describe_reason(reason: Reason, seen: dict[str, bool]) -> Document:
     """Return what the page shows of one sample."""
     classes = (str(reason.predicted), str(reason.rival))
     return {
@@ -68,7 +68,7 @@ def describe_reason(reason: Reason, seen: dict[str, bool]) -> Part:
     }
 
 
-def describe_bars(reason: Reason) -> list[Part]:
+def describe_bars(reason: Reason) -> list[Document]:
     """Return the contributions as bars that begin in the middle; start and width are percent of the page."""
     parts = [part for part in reason.parts if part.contribution is not None]
     values = np.array([part.contribution for part in parts], dtype=float)

@@ -12,12 +12,12 @@ from unseen.benchmark.results import ClassTable, Description, ModelCurve, RunRes
 from unseen.calibration.curve import SeenUnseenCurve
 from unseen.calibration.display import visible_segments
 from unseen.plotting import SPLIT_PART_TITLES, order_classes
-from unseen.report.page import Part
+from unseen.report.page import Document
 
 _HARDEST = 12  # classes
 
 
-def make_explorer(run: RunResult, limit: int) -> Part:
+def make_explorer(run: RunResult, limit: int) -> Document:
     """Return both models of a run and its three operating points, at most ``limit`` segments per curve.
 
     "none" means the same as in the tables: the model with lambda_ZSL, without calibration.
@@ -28,7 +28,7 @@ def make_explorer(run: RunResult, limit: int) -> Part:
     if run["zsl_model"]:
         stored["zsl"] = run["zsl_model"]
     zsl = "zsl" if "zsl" in stored else "gzsl"
-    points: dict[str, Part] = {
+    points: dict[str, Document] = {
         "none": {"model": zsl, "gamma": 0.0},
         "calibrated": {"model": zsl, "gamma": run["gamma_zsl"]},
         "calibrated+lambda": {"model": "gzsl", "gamma": run["gamma"]},
@@ -43,7 +43,7 @@ def make_explorer(run: RunResult, limit: int) -> Part:
     return {"models": models, "points": points}
 
 
-def slider_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) -> Part:
+def slider_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) -> Document:
     """Return at most about ``limit`` segments of a curve for the slider; a shorter curve stays whole.
 
     A segment that is left out takes the accuracies of the one before it. The first segment and those of the
@@ -63,15 +63,15 @@ def slider_curve(curve: SeenUnseenCurve, needed: Iterable[float], limit: int) ->
     }
 
 
-def thin_flips(flips: Sequence[float], limit: int) -> Part:
+def thin_flips(flips: Sequence[float], limit: int) -> Document:
     """Return every ``step``-th flip; each then stands for ``step`` samples (1 for a small test set)."""
     step = -(-len(flips) // limit)
     return {"total": len(flips), "step": step, "gamma": list(flips[step - 1 :: step])}
 
 
-def split_figure(experiment: Description) -> Part:
+def split_figure(experiment: Description) -> Document:
     """Return the samples of each class by part, per fold, classes of a kind together (the paper's Fig. 2)."""
-    folds: list[Part] = []
+    folds: list[Document] = []
     for counts, sizes in zip(experiment["class_counts"], experiment["folds"]):
         order = order_classes(counts)
         parts = {part: [counts[part][c] for c in order] for part in SPLIT_PART_TITLES}
@@ -79,7 +79,7 @@ def split_figure(experiment: Description) -> Part:
     return {"names": SPLIT_PART_TITLES, "colors": PART_COLORS, "folds": folds}
 
 
-def hardest_classes(table: ClassTable) -> list[Part]:
+def hardest_classes(table: ClassTable) -> list[Document]:
     """Return the classes with the lowest accuracy and their most frequent mistakes, the hardest first."""
     mistakes = table["mistakes"]
     accuracy = {c: value for c, value in enumerate(table["accuracy"]) if value is not None and mistakes[c]}

@@ -13,14 +13,14 @@ from unseen._core.labels import UNKNOWN, LabelArray
 from unseen.methods.explanation import Reason
 from unseen.models.explanation import combinations, explain_samples, name_part
 from unseen.models.io import Model
-from unseen.models.prediction import Samples, Table
-from unseen.report.page import Part, render, save_page, script_json
+from unseen.models.prediction import Columns, Samples
+from unseen.report.page import Document, render, save_page, script_json
 from unseen.report.thumbnails import Pictures, Pixels
 
 PAGE_BYTES = 8_000_000  # no page is larger
-MOST = 4000  # images in a page, which a browser draws at once
+MOST_IMAGES = 4000  # images in a page, which a browser draws at once
 TOP = 3  # classes of a sample
-KINDS = ("unseen", UNKNOWN, "seen")  # in the order of the page
+SHOWN_KINDS = ("unseen", UNKNOWN, "seen")  # in the order of the page
 _ATTRIBUTES = 4  # that speak for a class, and as many against it
 
 
@@ -48,7 +48,7 @@ class Predictions:
         self.names: list[str] = []  # of the samples
         self._blocks: list[tuple[IndexArray, FloatArray]] = []
 
-    def watch(self, tables: Iterable[Table]) -> Iterator[Table]:
+    def watch(self, tables: Iterable[Columns]) -> Iterator[Columns]:
         """Yield the tables unchanged, and keep the best classes."""
         suffixes = ["", *(f"_{rank}" for rank in range(2, TOP + 1))]
         for table in tables:
@@ -122,7 +122,7 @@ def write_gallery(
     *,
     model: Model,
     title: str,
-) -> Part:
+) -> Document:
     """Write the gallery as one HTML file that needs no network, and return what it shows.
 
     Parameters
@@ -141,8 +141,8 @@ def write_gallery(
     gallery |= {"title": title, "pixels": isinstance(pictures, Pixels), "samples": []}
     best = predictions.best[:, 0]
     unknown = best == len(model.classes_)
-    first = unknown & (np.cumsum(unknown) <= MOST // 4)
-    order = showing_order(best, predictions.sure[:, 0], predictions.wrong, first)[:MOST]
+    first = unknown & (np.cumsum(unknown) <= MOST_IMAGES // 4)
+    order = showing_order(best, predictions.sure[:, 0], predictions.wrong, first)[:MOST_IMAGES]
     room = PAGE_BYTES - len(render_gallery(gallery).encode())
     for sample in describe_samples(predictions, order, rows_at(samples, order), pictures, model):
         room -= len(script_json(sample)) + 1
@@ -155,13 +155,13 @@ def write_gallery(
     return gallery
 
 
-def render_gallery(gallery: Part) -> str:
+def render_gallery(gallery: Document) -> str:
     """Return the page as text."""
     data = {name: gallery[name] for name in ("names", "unseen", "groups", "samples", "pixels")}
     return render("gallery.html", data, gallery, scripts=["gallery.js"], styles=["gallery.css"], charts=False)
 
 
-def describe_gallery(predictions: Predictions, seen: BoolArray) -> Part:
+def describe_gallery(predictions: Predictions, seen: BoolArray) -> Document:
     """Return the classes that are predicted, in the order of the page, and how many samples are right."""
     kinds = np.array([*np.where(seen, "seen", "unseen"), UNKNOWN])
     best, wrong, true = predictions.best[:, 0], predictions.wrong, predictions.true
@@ -173,7 +173,7 @@ def describe_gallery(predictions: Predictions, seen: BoolArray) -> Part:
             "right": None if true is None else int((~wrong & (best == label)).sum()),
             "shown": 0,
         }
-        for label in sorted(np.unique(best), key=lambda label: KINDS.index(kinds[label]))
+        for label in sorted(np.unique(best), key=lambda label: SHOWN_KINDS.index(kinds[label]))
     ]
     accuracy = {}
     if true is not None:
@@ -183,7 +183,7 @@ def describe_gallery(predictions: Predictions, seen: BoolArray) -> Part:
         accuracy = {kind: float(100 * np.mean(~wrong[rows])) for kind, rows in parts.items() if rows.any()}
     return {
         "total": len(best),
-        "kinds": {kind: int((kinds[best] == kind).sum()) for kind in KINDS},
+        "kinds": {kind: int((kinds[best] == kind).sum()) for kind in SHOWN_KINDS},
         "accuracy": accuracy,  # percent, by kind of the true class
         "names": predictions.classes,
         "unseen": (~seen).tolist(),
@@ -193,7 +193,7 @@ def describe_gallery(predictions: Predictions, seen: BoolArray) -> Part:
 
 def describe_samples(
     predictions: Predictions, order: IndexArray, X: FloatArray, pictures: Pictures, model: Model
-) -> Iterator[Part]:
+) -> Iterator[Document]:
     """Yield what the page shows of each sample, by short names because there are thousands of them."""
     chosen = Samples("gallery", X.shape, lambda: iter([X]))
     reasons = explain_samples(model, chosen, top=_ATTRIBUTES)
@@ -209,11 +209,11 @@ def describe_samples(
         }
 
 
-def shorten_reason(reason: Reason) -> Part:
+def shorten_reason(reason: Reason) -> Document:
     """Return a reason by short names: both classes, contributions and values of attributes, and in words.
 
-    >>> from unseen.methods.explanation import Part as One
-    >>> shorten_reason(Reason(0, "P", "R", 8.0, (One("attribute", "leg", 6.0, 0.75, 0.0, 1.0),)))
+    >>> from unseen.methods.explanation import Part
+    >>> shorten_reason(Reason(0, "P", "R", 8.0, (Part("attribute", "leg", 6.0, 0.75, 0.0, 1.0),)))
     {'c': 'P', 'r': 'R', 'p': [['leg', 6.0, 0.0, 1.0]], 's': []}
     """
 

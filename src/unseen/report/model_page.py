@@ -25,7 +25,7 @@ from unseen.models.io import Model
 from unseen.models.prediction import matched_features
 from unseen.report.attributes import closest_classes, readable_attributes
 from unseen.report.figures import hardest_classes
-from unseen.report.page import Part, render, save_page
+from unseen.report.page import Document, render, save_page
 from unseen.report.thumbnails import Pictures
 from unseen.report.try_class import describe_try
 from unseen.selection.rehearsal import Trial
@@ -33,7 +33,7 @@ from unseen.selection.search import GZSLClassifierCV
 
 _GAMMAS = 101  # points of a curve
 _CELLS = 200_000  # accuracies of classes in a page
-_UNMEASURED: Part = {  # instead of ``describe_measured``, without labeled samples
+_UNMEASURED: Document = {  # instead of ``describe_measured``, without labeled samples
     **dict.fromkeys(("measured_on", "samples", "unknown", "attempt")),
     **dict.fromkeys(("measured", "notes", "hardest", "sets", "levels", "attributes"), ()),
 }
@@ -54,7 +54,7 @@ def write_model_page(model: Model, html: str | os.PathLike[str], *, title: str, 
     return save_page(render_model_page(describe_model(model, title, **options)), html)
 
 
-def render_model_page(document: Part) -> str:
+def render_model_page(document: Document) -> str:
     """Return the page as text."""
     needed = ("explorer", "names", "unseen", "samples", "hardest", "reliability", "attributes")
     data = {name: document[name] for name in (*needed, "attempt")}
@@ -70,7 +70,7 @@ def describe_model(
     *,
     taxonomy: Any = None,
     confidence: float = CONFIDENCE,
-) -> Part:
+) -> Document:
     """Return all that the page shows.
 
     Parameters
@@ -158,7 +158,7 @@ def describe_measured(
     found: Evaluation,
     tested: Tested,
     pictures: Pictures | None,
-) -> Part:
+) -> Document:
     """Return what the page shows of labeled samples alone."""
     accuracies = {"unseen": found.unseen, "seen": found.seen, "H": found.harmonic}
     classes = class_table(tested.y, tested.maxima.predict(model.gamma_), len(model.classes_))
@@ -176,7 +176,7 @@ def describe_measured(
     }
 
 
-def describe_sets(model: GZSLClassifierCV, tested: Tested) -> list[Part]:
+def describe_sets(model: GZSLClassifierCV, tested: Tested) -> list[Document]:
     """Return how often sets of candidates hold the class, in percent, and how large they are, by kind."""
     return [
         {
@@ -193,7 +193,7 @@ def describe_sets(model: GZSLClassifierCV, tested: Tested) -> list[Part]:
 # ---- along gamma -----------------------------------------------------------------------------------------
 
 
-def describe_tradeoff(model: GZSLClassifierCV, tested: Tested | None) -> Part:
+def describe_tradeoff(model: GZSLClassifierCV, tested: Tested | None) -> Document:
     """Return the slider, and the accuracy of every class at each of its gammas."""
     gammas = choose_gammas(model, tested)
     curves = {"held": held_out_curve(model, gammas)}
@@ -214,7 +214,7 @@ def choose_gammas(model: GZSLClassifierCV, tested: Tested | None) -> FloatArray:
     return np.unique([*spread, 0.0, model.gamma_])
 
 
-def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> Part:
+def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> Document:
     """Return the expected accuracies at every gamma: of seen classes, and of held-out ones."""
     n, counts = len(model.classes_), [held_out_counts(model, gamma) for gamma in gammas]
     by_class = {
@@ -224,7 +224,7 @@ def held_out_curve(model: GZSLClassifierCV, gammas: FloatArray) -> Part:
     return make_curve(gammas, counts, by_class)
 
 
-def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) -> Part:
+def measured_curve(model: GZSLClassifierCV, tested: Tested, gammas: FloatArray) -> Document:
     """Return the accuracies on labeled samples at every gamma."""
     trial = Trial.from_maxima(tested.maxima, tested.y, model.seen_)
     seen, unseen = ([count_right(trial, gamma, of_seen=kind) for gamma in gammas] for kind in (True, False))
@@ -246,8 +246,10 @@ def mean_by_class(parts: Sequence[ClassCounts], n: int) -> list[float | None]:
 
 
 def make_curve(
-    gammas: FloatArray, counts: Sequence[tuple[Sequence[ClassCounts], Sequence[ClassCounts]]], by_class: Part
-) -> Part:
+    gammas: FloatArray,
+    counts: Sequence[tuple[Sequence[ClassCounts], Sequence[ClassCounts]]],
+    by_class: Document,
+) -> Document:
     """Return a curve for the slider, from counts of (seen, unseen) classes at each gamma.
 
     Between two gammas the nearer one counts. The accuracy of a kind without samples is 0.
@@ -269,7 +271,7 @@ def make_curve(
 # ---- what the card knows ---------------------------------------------------------------------------------
 
 
-def describe_reliability(model: GZSLClassifierCV, tested: Tested | None) -> Part:
+def describe_reliability(model: GZSLClassifierCV, tested: Tested | None) -> Document:
     """Return how sure and how right predictions are, on held-out samples and on labeled ones."""
     found = {"held": {kind: as_bins(bins) for kind, bins in model.held_out_.reliability.items()}}
     if tested is not None:

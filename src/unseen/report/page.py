@@ -19,14 +19,14 @@ from typing import Any
 from unseen._core.files import atomic_path
 from unseen.errors import import_extra
 
-Part = dict[str, Any]  # of a document: plain data that the templates and scripts read
+Document = dict[str, Any]  # of a document: plain data that the templates and scripts read
 _CHART_SCRIPTS = ("tables.js", "curve.js", "charts.js", "explorer.js")
 
 
 def render(
     template: str,
     data: object,
-    document: Part,
+    document: Document,
     *,
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),

@@ -29,7 +29,7 @@ from unseen.methods.ranking import ALE, SJE, DeViSE
 from unseen.methods.sae import SAE
 from unseen.models.suggestion import take_turns
 from unseen.report.attributes import named_attributes
-from unseen.report.page import Part
+from unseen.report.page import Document
 from unseen.report.thumbnails import Pictures, Pixels
 from unseen.selection.search import GZSLClassifierCV
 
@@ -87,7 +87,7 @@ def scaled(method: ZeroShotClassifier, X: FloatArray) -> FloatArray:
 
 def describe_try(
     model: GZSLClassifierCV, data: ZeroShotDataset, tested: Tested, pictures: Pictures | None
-) -> Part | None:
+) -> Document | None:
     """Return what the section needs; None for a method or descriptions that it cannot show."""
     method, names = model.estimator_, named_attributes(model)
     form = row_form(method) if hasattr(method, "mapping_") and names else None
@@ -128,7 +128,7 @@ def find_segments(names: list[str]) -> list[str] | None:
     return found if sorted(found) == sorted(SEGMENTS) else None
 
 
-def describe_drawing(model: GZSLClassifierCV, form: RowForm, X: FloatArray, pixels: Pixels) -> Part:
+def describe_drawing(model: GZSLClassifierCV, form: RowForm, X: FloatArray, pixels: Pixels) -> Document:
     """Return what the page needs to recognize a drawn image: the classifier, and how images are scaled."""
     method = model.estimator_
     mapping, offset, normalize = form.mapping, np.zeros(len(form.mapping)), method.normalize

@@ -38,7 +38,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from unseen._core.blocks import BoolArray, FloatArray
-from unseen.calibration.prediction import RATES, ROUNDING, probabilities
+from unseen._core.scoring import ROUNDING
+from unseen.calibration.prediction import RATES, probabilities
 from unseen.metrics import Reliability, auroc, reliability
 from unseen.selection.gamma import gamma_at_retention
 from unseen.selection.rehearsal import Kept, Trial
