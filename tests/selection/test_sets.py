@@ -79,10 +79,11 @@ def test_few_classes_do_not_show_how_an_unseen_one_fares():
     assert thresholds[90] == 0 and thresholds[88] > 0  # 9 classes are needed for 90 %
 
 
-def test_every_kind_of_class_has_its_threshold():
+@pytest.mark.parametrize(("coverage", "percent"), [(0.9, 90), (0.905, 91), (0.56, 56)])  # rounded up
+def test_every_kind_of_class_has_its_threshold(coverage, percent):
     by_kind = {"seen": 1 - RATES, "unseen": (1 - RATES) / 2}
-    thresholds = class_thresholds(by_kind, 0.905, np.array([True, False]))
-    assert thresholds == pytest.approx([0.09, 0.045])  # rounded up to 91 %
+    thresholds = class_thresholds(by_kind, coverage, np.array([True, False]))
+    assert thresholds == pytest.approx([1 - percent / 100, (1 - percent / 100) / 2])
 
 
 def test_larger_coverage_gives_larger_sets_that_hold_more(digits):
