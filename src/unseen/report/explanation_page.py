@@ -20,12 +20,7 @@ MOST_EXPLAINED = 200  # samples in a page
 
 
 def write_explanations(
-    reasons: Sequence[Reason],
-    path: str | os.PathLike[str],
-    *,
-    model: Model,
-    source: str,
-    samples: Samples,
+    reasons: Sequence[Reason], path: str | os.PathLike[str], *, model: Model, source: str, samples: Samples
 ) -> Path:
     """Write the page of some samples as one HTML file that needs no network, and return its path.
 

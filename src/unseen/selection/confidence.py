@@ -144,10 +144,7 @@ class Rejection:
 
 
 def choose_rejection(
-    rehearsed: Sequence[Kept],
-    temperatures: Sequence[float],
-    cross_fitted: Sequence[Kept],
-    temperature: float,
+    rehearsed: Sequence[Kept], temperatures: Sequence[float], cross_fitted: Sequence[Kept], temperature: float
 ) -> Rejection:
     """Return the thresholds for the final model.
 

@@ -165,12 +165,7 @@ class GZSLClassifierCV(
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Run the whole process on training samples.
 
@@ -319,12 +314,7 @@ class GZSLClassifierCV(
         return present
 
     def recalibrate(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Choose gamma again for the present classes, with the retention that selection has chosen.
 
