@@ -332,7 +332,7 @@ def bad_contents():
     return {
         "nan": (
             {"X": with_nan(X)},
-            r"3 value\(s\) that are NaN or infinite; the first is nan at sample 3, feature 2",
+            "The features hold nan at sample 3, feature 2: expected a finite number",
         ),
         "short y": ({"y": y[:-1]}, "90 rows of features but 89 labels"),
         "flat X": ({"X": X.ravel()}, r"features have shape \(450,\)"),
@@ -349,6 +349,9 @@ def bad_contents():
             {"prototypes": S[:-1]},
             r"prototypes has shape \(8, 4\) but there are 9 class names",
         ),
+        "flat prototypes": ({"prototypes": S[0]}, r"prototypes has shape \(4,\)"),
+        "few attribute names": ({"attribute_names": np.array(["a"])}, "1 names of attributes"),
+        "few files": ({"files": np.array(["a.jpg"])}, r"90 labels but files has shape \(1,\)"),
         "text prototypes": ({"prototypes": np.array(["a", "b"])}, "prototypes must be numbers"),
         "nan prototype": ({"prototypes": broken}, "prototype of class '007.bird' is nan at attribute 1"),
         "huge prototype": (
@@ -541,7 +544,14 @@ def test_the_first_bad_value_is_found_in_any_block():
     X = np.zeros((5000, 3), dtype=np.float32)
     check_finite(X)
     X[4500, 1] = -np.inf
-    with pytest.raises(UnseenError, match=r"1 value.*-inf at sample 4500, feature 1"):
+    with pytest.raises(UnseenError, match="hold -inf at sample 4500, feature 1: expected a finite number"):
+        check_finite(X)
+
+
+def test_features_too_large_to_compute_with_are_rejected():
+    X = np.zeros((5000, 3))
+    X[4500, 1] = 1e160
+    with pytest.raises(UnseenError, match=r"hold 1e\+160 at sample 4500, feature 1: too large"):
         check_finite(X)
 
 

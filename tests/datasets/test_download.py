@@ -26,7 +26,9 @@ def mat(**arrays: object) -> bytes:
 
 def features(seed: int) -> bytes:
     X = np.random.default_rng(seed).normal(size=(16, 24)).astype(np.float32)
-    return mat(features=X, labels=np.arange(24)[:, None] % 6 + 1, image_files=np.array([["x"]], dtype=object))
+    return mat(
+        features=X, labels=np.arange(24)[:, None] % 6 + 1, image_files=np.full((24, 1), "x", dtype=object)
+    )
 
 
 SPLITS = mat(

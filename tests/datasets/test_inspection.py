@@ -217,7 +217,7 @@ def test_files_are_named_with_their_checksums(tmp_path):
     [
         (
             {"X": np.full((90, 5), np.nan)},
-            "450 value(s) that are NaN or infinite; the first is nan at sample 0",
+            "The features hold nan at sample 0, feature 0: expected a finite number",
         ),
         ({"y": np.array([object()])}, "pickled objects, which are never loaded"),
     ],

@@ -298,3 +298,25 @@ def test_bench_takes_tables(files):
     options = ["--unseen", "apple,fig,kiwi,lime", "--methods", "linear-sv", "--out", files / "run", "--quiet"]
     found = json.loads(run("bench", files / "samples.csv", *table, *options, "--json").stdout)
     assert list(found["methods"]) == ["linear-sv"]
+
+
+def test_names_that_are_numbers_stay_text_in_parquet(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = ["007", "7", "08", "8", "1", "2"]
+    frame = pandas.DataFrame({"class": np.repeat(names, 3), "x": np.arange(18) / 7, "y": np.arange(18) % 5})
+    described = pandas.DataFrame({"class": names, "a": np.arange(6.0), "b": np.arange(6.0) ** 2})
+    for suffix in ("csv", "parquet"):
+        for table, name in ((frame, "samples"), (described, "classes")):
+            path = tmp_path / f"{name}.{suffix}"
+            table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path, index=False)
+        options = {"label": "class", "prototypes": tmp_path / f"classes.{suffix}"}
+        data = load_dataset(tmp_path / f"samples.{suffix}", **options)
+        assert data.class_names == tuple(names) and data.seen.all()
+        assert np.bincount(data.y).tolist() == [3] * 6
+
+
+def test_a_comma_in_a_quoted_header_is_no_separator(tmp_path):
+    text = 'fruit;"x, in mm";"y, in mm"\nkiwi;0,5;1\nfig;0,25;2\n'
+    (tmp_path / "s.csv").write_text(text)
+    found = read_samples(tmp_path / "s.csv", label="fruit")
+    assert found.X.tolist() == [[0.5, 1.0], [0.25, 2.0]]

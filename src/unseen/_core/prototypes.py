@@ -57,6 +57,10 @@ class Prototypes:
     files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
+        shape, n_names = np.shape(self.values), len(self.columns)
+        if len(shape) != 2 or len(self.index) != shape[0] or n_names not in (0, shape[1]):
+            got = f"{len(self.index)} class names and {n_names} names of attributes"
+            raise UnseenError(f"prototypes has shape {shape} but there are {got}. Pass one row per class.")
         labels, count = np.unique(self.index, return_counts=True)
         if (count > 1).any():
             raise UnseenError(f"Class {str(labels[count > 1][0])!r} is described twice. Describe it once.")

@@ -103,7 +103,7 @@ def read_table(path: Path, text: Collection[str] = ()) -> Table:
     text : names of columns
         These stay text even if all of their cells are numbers: ``007`` is not ``7``.
     """
-    return _read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv(path, text)
+    return _read_parquet(path, text) if path.suffix.lower() == ".parquet" else read_csv(path, text)
 
 
 def read_csv(path: Path, text: Collection[str] | None = None) -> Table:
@@ -152,24 +152,26 @@ def _as_numbers(cells: Sequence[str]) -> Values:
         return _as_text(cells)
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: Path, text: Collection[str]) -> Table:
     parquet = import_extra("pyarrow.parquet", "pandas", "Reading Parquet")
     if not path.is_file():
         raise UnseenError(f"There is no file {path}.")
     with rephrase_errors(f"{path} cannot be read as Parquet"):
         table = parquet.read_table(path)
-        found = {name: _from_arrow(column) for name, column in zip(table.column_names, table.columns)}
+        columns = zip(table.column_names, table.columns)
+        found = {name: _from_arrow(column, name in text) for name, column in columns}
     if not found or not table.num_rows:
         raise UnseenError(f"{path} has no rows, expected one row per sample or class.")
     return Table(path, found)
 
 
-def _from_arrow(column: Any) -> Values:
-    """Return a column of pyarrow as numbers or text; missing text is empty."""
+def _from_arrow(column: Any, text: bool) -> Values:
+    """Return a column of pyarrow as numbers or text; missing text is empty. Text may have to stay text."""
     values: Values = column.to_numpy()
     if values.dtype.kind in "fiub":
         return values
-    return _as_numbers(["" if cell is None else str(cell) for cell in column.to_pylist()])
+    cells = ["" if cell is None else str(cell) for cell in column.to_pylist()]
+    return _as_text(cells) if text else _as_numbers(cells)
 
 
 def _is_text(column: Values) -> bool:

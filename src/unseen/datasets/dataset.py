@@ -207,21 +207,15 @@ def feature_blocks(X: Any) -> Iterator[tuple[slice, FloatArray]]:
 
 
 def check_finite(X: FloatArray | Rows) -> None:
-    """Reject NaN and infinity; the message counts them and locates the first."""
-    bad, first, start = 0, "", 0
+    """Reject NaN, infinity and numbers that are too large; the message locates one."""
+    start = 0
     for part in X.parts if isinstance(X, Rows) else [X]:
         for _, rows in feature_blocks(part):
-            places = np.argwhere(~np.isfinite(rows))
-            if len(places) and not bad:
-                row, column = places[0]
-                first = f"the first is {rows[row, column]} at sample {start + row}, feature {column}"
-            bad += len(places)
+            if found := find_unusable(rows):
+                row, column, problem = found
+                got = f"The features hold {rows[row, column]:.3g} at sample {start + row}, feature {column}"
+                raise UnseenError(f"{got}: {problem}. Remove such samples or replace the values.")
             start += len(rows)
-    if bad:
-        raise UnseenError(
-            f"The features hold {bad} value(s) that are NaN or infinite; {first}. "
-            "Remove these samples or replace the values."
-        )
 
 
 def find_unusable(X: FloatArray) -> tuple[int, int, str] | None:
@@ -278,8 +272,10 @@ def _check_labels(data: ZeroShotDataset) -> None:
         raise UnseenError(
             f"There are {len(data.X)} rows of features but {len(data.y)} labels. Pass one label per row."
         )
-    if data.groups is not None and len(data.groups) != len(data.y):
-        raise UnseenError(f"There are {len(data.y)} labels but {len(data.groups)} groups, expected one each.")
+    for part, what in ((data.groups, "groups"), (data.sample_names, "files")):
+        if part is not None and part.shape != data.y.shape:
+            got = f"There are {len(data.y)} labels but {what} has shape {part.shape}"
+            raise UnseenError(f"{got}, expected one for each sample.")
     label_positions(data.y, np.arange(len(data.class_names)))
 
 

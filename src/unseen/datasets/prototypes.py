@@ -37,7 +37,8 @@ def read_prototypes(path: Path, encoder: Encoder | None = None) -> Prototypes:
     """
     if path.suffix == ".npz":
         return _read_npz_prototypes(path)
-    header = [] if path.suffix.lower() == ".parquet" else next(iterate_csv(path))[1]
+    parquet = path.suffix.lower() == ".parquet"
+    header = list(read_table(path).columns) if parquet else next(iterate_csv(path))[1]
     table = read_table(path, text=header[:1])
     label = _naming_column(table)
     names = table.text(label).tolist()

@@ -143,6 +143,8 @@ def _of_npz(path: Path) -> Samples:
     if X is None:
         raise UnseenError(f"{path} holds no array X, expected the features (samples, features).")
     names, labels = content.get("files"), _labels(content, X.shape[0] if X.shape else 0)
+    if names is not None and names.shape != X.shape[:1]:
+        raise UnseenError(f"{path} has files of shape {names.shape}, expected one for each sample of X.")
     if X.fortran or len(X.shape) != 2 or X.dtype.kind not in "fiub":  # cannot be read row by row
         return _of_array(path.name, X.read(), names, labels)
     n, width = X.shape
