@@ -228,3 +228,20 @@ def test_samples_pass_through_a_pipeline():
     alone = LDA(S[:20], alpha=0.1).fit(scaler.transform(X[seen]), y[seen])
     alone.add_classes(S[20:21], None, scaler.transform(X[new]), y[new])
     assert_allclose(inside.estimator_[-1].coef_, alone.coef_)
+
+
+def test_samples_of_new_classes_survive_another_standardization(problem, few):
+    X, y, S = problem
+    half, rest = slice(0, None, 2), slice(1, None, 2)
+    X = np.where(np.arange(len(X))[:, None] % 2, 3 * X + 1, X)
+    before, after = (LDA(S[:SEEN], normalize="standard").partial_fit(X[half], y[half]) for _ in range(2))
+    before.add_classes(S[SEEN:], None, *few).partial_fit(X[rest], y[rest])
+    after.partial_fit(X[rest], y[rest]).add_classes(S[SEEN:], None, *few)
+    assert_allclose(before.similarity(X), after.similarity(X), rtol=1e-9, atol=1e-9)
+
+
+def test_a_class_gets_its_samples_in_one_way(problem, few):
+    X, y, S = problem
+    model = LDA(S[:SEEN]).partial_fit(X, y).add_classes(S[SEEN:], None, *few)
+    with pytest.raises(UnseenError, match="Class '6' has samples from add_classes"):
+        model.partial_fit(few[0], np.full(4, 6))

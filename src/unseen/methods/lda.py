@@ -207,6 +207,15 @@ class LDA(ClosedForm):
             self.coef_[new], self.intercept_[new] = rows
         return self
 
+    def _add(self, new: Moments) -> Self:
+        again = np.flatnonzero(new.count[vars(self).get("sample_classes_", slice(0))])
+        if len(again):
+            raise UnseenError(
+                f"Class {str(self.classes_[self.sample_classes_[again[0]]])!r} has samples from add_classes. "
+                "Call partial_fit on a new model, with all samples of the class."
+            )
+        return super()._add(new)
+
     # ---- rows ----------------------------------------------------------------------------------------------
 
     def _class_features(self, S: FloatArray) -> FloatArray:
@@ -257,7 +266,8 @@ class LDA(ClosedForm):
         X = self.check_samples(X)
         index = label_positions(y, labels, lacks="is not among the new classes")
         check_consistent_length(X, index)
-        training = Training(X, index, S, self.normalize, self.standardization())
+        scaling = None if self.normalize == "standard" else self.normalize
+        training = Training(X, index, S, scaling)
         moments = Moments.from_blocks(training.blocks(), len(S), gram=False)
         new = np.flatnonzero(moments.count)
         count, means = moments.count[new], moments.total[new] / moments.count[new, None]
@@ -271,7 +281,8 @@ class LDA(ClosedForm):
         self, S: FloatArray, count: FloatArray, means: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the rows of classes with prototypes S, from number and mean of their samples, too."""
-        own = means - self.center_
+        standard = self.standardization()
+        own = (means if standard is None else standard.apply(means)) - self.center_
         P = precision(Gram.of_compact(self.covariance_, len(self.center_)), self.shrinkage)
         return self._fold(*self._linear_rows(S, np.arange(len(S)), count, own, P(own)))
 
