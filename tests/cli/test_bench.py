@@ -258,3 +258,10 @@ def test_the_retention_rule_is_a_choice_of_its_own(tmp_path):
     assert [found["experiment"]["gamma"] for found in (paper, retention)] == ["paper", "retention"]
     assert paper["methods"]["linear-sv"]["gamma"] != retention["methods"]["linear-sv"]["gamma"]
     assert paper["methods"]["linear-sv"]["zsl"] == retention["methods"]["linear-sv"]["zsl"]
+
+
+def test_what_is_named_twice_runs_once(tmp_path):
+    arguments = ["bench", "letters", "letters", "--methods", "linear-vs", "--normalize", "l2,l2", "--json"]
+    done = CliRunner().invoke(main, [*arguments, "--quiet", "--gamma", "paper", "--out", str(tmp_path / "r")])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["methods"]["linear-vs"]["runs"]) == 1

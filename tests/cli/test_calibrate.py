@@ -394,3 +394,10 @@ def test_an_unknown_ending_is_refused(tmp_path):
     done = calibrate(tmp_path / "scores.xlsx")
     assert done.exit_code == 2
     assert "expected one of .npz, .csv, .parquet" in done.stderr
+
+
+def test_a_label_column_that_is_not_there_does_not_make_y_a_class(tmp_path):
+    (tmp_path / "s.csv").write_text("y,1,2,3\n1,0.5,0.2,0.1\n3,0.1,0.3,0.4\n")
+    done = calibrate("--gamma", 0.1, "--apply", tmp_path / "s.csv", "--seen", "1,2", "--label", "truth")
+    assert done.exit_code == 2
+    assert "has no column 'truth', but a column 'y'. Name it with --label y." in done.stderr

@@ -523,3 +523,26 @@ def test_the_tutorial_does_what_it_says(run, real_data, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     for code in blocks("python"):
         subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+
+
+def test_one_file_is_not_two_outputs(birds, fitted, tmp_path):
+    for command in ("explain", "predict"):
+        outputs = ["--out", tmp_path / "o.csv", "--html", tmp_path / "o.csv"]
+        done = CliRunner().invoke(main, list(map(str, [command, fitted, birds / "f.npz", *outputs])))
+        assert done.exit_code == 2 and "expected another file than --out" in done.stderr
+        assert not (tmp_path / "o.csv").exists()
+
+
+def test_as_many_names_as_samples(birds, fitted, tmp_path):
+    content = read_arrays(birds / "f.npz")
+    np.savez(tmp_path / "few.npz", **content, files=np.array(["a.jpg"]))
+    for command in ("explain", "predict", "suggest"):
+        done = CliRunner().invoke(main, list(map(str, [command, fitted, tmp_path / "few.npz"])))
+        assert done.exit_code == 2 and "files of shape (1,), expected one for each sample" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["sklearn.svm:SVC", "os:path", "collections:OrderedDict"])
+def test_a_method_is_a_zero_shot_classifier(birds, tmp_path, name):
+    arguments = ["fit", birds / "f.npz", "--prototypes", birds / "p.csv", "--method", name]
+    done = CliRunner().invoke(main, list(map(str, [*arguments, "--model", tmp_path / "m"])))
+    assert done.exit_code == 2 and f"{name} is not a method: expected a subclass" in done.stderr

@@ -47,12 +47,13 @@ def plan(experiments: Iterable[Experiment], methods: Sequence[str] | None, n_see
 
     By default (None) every registered method that can run on the experiment takes part.
     """
-    return [
+    tasks = (
         BenchTask(make_run(experiment, method, seed), experiment)
         for experiment in experiments
         for method in (usable_methods(experiment) if methods is None else methods)
         for seed in range(n_seeds if find_method(method).stochastic else 1)
-    ]
+    )
+    return list({task.run: task for task in tasks}.values())  # each once, if one was asked for twice
 
 
 def usable_methods(experiment: Experiment) -> list[str]:

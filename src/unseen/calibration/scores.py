@@ -104,6 +104,8 @@ def _read_arrays(path: Path, label: str) -> dict[str, NDArray[Any]]:
 def _read_table(path: Path, label: str) -> dict[str, NDArray[Any]]:
     """Read a table: every column is a class, but for the true class and the index that pandas writes."""
     table = read_table(path, text=[label])
+    if label not in table.columns and "y" in table.columns:
+        raise UnseenError(f"{path} has no column {label!r}, but a column 'y'. Name it with --label y.")
     names = [name for name in table.columns if name != label and name not in INDEX_NAMES]
     advice = "Every column is a class, except that of the true class (--label)."
     found = {"scores": table.numbers(names, advice), "class_names": text_array(names, str(path))}

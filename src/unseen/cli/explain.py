@@ -34,7 +34,7 @@ def command(
     from unseen.models.explanation import explain_samples, format_reason, write_reasons
 
     options.check_file(out, source.inputs, force)
-    options.check_page(html, source.inputs, force)
+    options.check_page(html, source.inputs, force, out)
     with source.open() as (model, samples):
         reasons = explain_samples(model, samples, rival, top)
         if html is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from unseen._core.files import atomic_path, check_output, is_page
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 
 if TYPE_CHECKING:
     from unseen._core.prototypes import Prototypes
@@ -202,9 +202,10 @@ def check_file(out: Path | None, inputs: Inputs, force: bool, endings: Sequence[
         check_output(out, inputs=inputs, force=force)
 
 
-def check_page(html: Path | None, inputs: Inputs, force: bool) -> None:
-    """Reject an ``--html`` that would overwrite something else than a page."""
+def check_page(html: Path | None, inputs: Inputs, force: bool, out: Path | None = None) -> None:
+    """Reject an ``--html`` that would overwrite something else than a page, or what goes to ``--out``."""
     if html is not None:
+        expect("--html", str(html), not out or html.resolve() != out.resolve(), "another file than --out")
         check_output(html, inputs=inputs, force=force, may_replace=is_page)
 
 

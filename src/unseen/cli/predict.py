@@ -58,7 +58,7 @@ def command(
 
     inputs = [*source.inputs, taxonomy]
     options.check_file(out, inputs, force)
-    options.check_page(html, inputs, force)
+    options.check_page(html, inputs, force, out)
     kinds: Counter[str] = Counter()
     with source.open(whole=html is not None) as (model, samples):  # the gallery explains
         tables = predict_tables(

@@ -95,6 +95,8 @@ def find_method(name: str) -> type[ZeroShotClassifier]:
         found: type[ZeroShotClassifier] = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise UnseenError(f"Cannot load method {name!r}: {error}.") from error
+    if not hasattr(found, "stochastic"):
+        raise UnseenError(f"{name} is not a method: expected a subclass of unseen.base.ZeroShotClassifier.")
     return found
 
 
