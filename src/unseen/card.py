@@ -17,7 +17,7 @@ from unseen.calibration.prediction import class_thresholds
 from unseen.datasets.checks import check_training
 from unseen.errors import UnseenError
 from unseen.metrics import harmonic_mean, percentile_interval
-from unseen.selection.gamma import gamma_at_retention, retention_at
+from unseen.selection.gamma import finest_share, gamma_at_retention, retention_at, seen_alone
 from unseen.selection.rehearsal import N_PARTS, Trial
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Card:
     gamma_rule: str  # "retention", "paper" or "given"
     retention: float
     classes: Mapping[str, list[Any]]  # seen, unseen
-    features: int
+    features: int | None
     attributes: list[str]
     expected: Expected
     tradeoff: list[Mapping[str, Any]]  # gamma, unseen, seen, H, and the option that chooses the point
@@ -119,13 +119,13 @@ def make_card(model: GZSLClassifierCV) -> Card:
     of_data = [Check.from_json(check) for check in facts.pop("checks", ())]
     card = Card(
         **facts,
-        params=model.best_params_,
+        params={k: "inf" if v in (np.inf,) else v for k, v in model.best_params_.items()},  # JSON has none
         normalize=getattr(method, "normalize", None),
         gamma=model.gamma_,
         gamma_rule=held_out.rule,
         retention=held_out.retention,
         classes={"seen": names[seen].tolist(), "unseen": names[~seen].tolist()},
-        features=model.n_features_in_,
+        features=getattr(model, "n_features_in_", None),
         attributes=list(map(str, getattr(method, "attribute_names_", ()))),
         expected=expected_accuracies(model),
         tradeoff=trade_off(model),
@@ -188,12 +188,15 @@ def expected_accuracies(model: GZSLClassifierCV, random_state: int = 0) -> Expec
 def trade_off(model: GZSLClassifierCV) -> list[Mapping[str, Any]]:
     """Return a handful of points of the held-out curve, from no calibration to gamma."""
     points: dict[str, Mapping[str, Any]] = {}  # by the option of ``unseen fit`` that chooses it
+    held_out, most = model.held_out_, 100.0  # more seen accuracy than held-out samples show is no goal
+    if held_out.cross_fitted is not None:
+        most = seen_alone(held_out.cross_fitted, model.weights) * finest_share(held_out.rehearsals)
     for gamma in _gammas_between(model):
         seen, unseen = held_out_counts(model, gamma)
         S = 100 * float(np.mean(np.concatenate([c.share for c in seen])))
         U = 100 * float(np.mean([c.share.mean() for c in unseen]))
         H = float(harmonic_mean(U, S))
-        option = "--gamma 0" if gamma == 0 else f"--min-seen {np.floor(S):.0f}"
+        option = "--gamma 0" if gamma == 0 else f"--min-seen {np.floor(min(S, most)):.0f}"
         option = "as fitted" if gamma == model.gamma_ else option
         if option not in points or round(U, 2) > points[option]["unseen"]:
             accuracies = {"unseen": round(U, 2), "seen": round(S, 2), "H": round(H, 2)}
@@ -342,7 +345,7 @@ def card_lines(card: Card) -> dict[str, str]:
     ranked = sorted(card.compared.items(), key=lambda item: -item[1])
     made_of = f"{card.data}, {card.samples} samples of {card.features} features"
     facts = {
-        "data": made_of if card.data else f"{card.features} features",
+        "data": made_of if card.data else f"{card.features} features" if card.features else "",
         "seen classes": f"{len(seen)}: {_first(seen)}",
         "unseen classes": f"{len(unseen)}: {_first(unseen)}"
         if unseen

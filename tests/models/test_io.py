@@ -240,3 +240,13 @@ def test_files_of_another_version_are_rejected_in_one_line(tmp_path, data):
         save_file(tensors, tmp_path / "m", header | {"version": str(version)})
         with pytest.raises(UnseenError, match=f"format {version}, expected {VERSION}: .* Load it with that"):
             load_model(tmp_path / "m")
+
+
+def test_infinite_parameters_survive_a_file(data, tmp_path):
+    model = GZSLClassifierCV(find_method("lda")(data.prototypes), {"kappa": [np.inf]})
+    seen = data.seen[data.y]
+    model.fit(data.X[seen], data.y[seen])
+    save_model(model, tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    assert loaded.best_params_ == {"kappa": np.inf}
+    assert json.loads(json.dumps(loaded.card().to_json(), allow_nan=False))["params"] == {"kappa": "inf"}

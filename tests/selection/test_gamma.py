@@ -270,3 +270,32 @@ def test_a_given_gamma_is_used(small):
         fit(small, gamma="best")
     with pytest.raises(UnseenError, match=r"gamma=0.31 and a goal .* Pass a number for gamma, or one of"):
         fit(small, gamma=0.31, min_seen=80.0)
+
+
+def test_recalibration_needs_samples_of_all_seen_classes_and_of_no_other(small):
+    data, split = small
+    model = fit(small).add_classes(data.prototypes[:1] + 0.5)
+    before = model.gamma_
+    train, both = split.train, np.concatenate([split.train, split.test_unseen])
+    for rows in (both, split.test_unseen, train[data.y[train] != data.y[train[0]]]):
+        with pytest.raises(UnseenError, match="y must name all seen classes and no other"):
+            model.recalibrate(data.X[rows], data.y[rows])
+    assert model.gamma_ == before
+
+
+def test_a_gamma_that_was_given_cannot_be_carried_over(small):
+    data, split = small
+    model = fit(small, gamma=1.0).add_classes(data.prototypes[:1] + 0.5)
+    with pytest.raises(UnseenError, match="gamma=1 was given as a number"):
+        model.recalibrate(data.X[split.train], data.y[split.train])
+
+
+def test_the_card_offers_only_goals_that_a_fit_can_meet():
+    rng = np.random.default_rng(2)
+    S, y = rng.normal(size=(8, 5)), np.repeat(np.arange(6), 15)
+    X = S[y] @ rng.normal(size=(5, 10)) + rng.normal(size=(90, 10))
+    card = GZSLClassifierCV(LinearSV(S), {"alpha": [0.1]}).fit(X, y).card()
+    goals = [float(p["option"].split()[1]) for p in card.tradeoff if p["option"].startswith("--min-seen")]
+    assert goals
+    for goal in goals:
+        assert GZSLClassifierCV(LinearSV(S), {"alpha": [0.1]}, min_seen=goal).fit(X, y).gamma_ is not None

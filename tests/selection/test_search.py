@@ -318,3 +318,51 @@ def test_the_whole_search_from_a_dask_array_is_that_from_one_array(small, method
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9), name
     assert_allclose(found.coef_, expected.coef_, atol=1e-9 * np.abs(expected.coef_).max())
     assert_array_equal(found.predict(chunked[0]), expected.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"cv": []}, r"Got cv=\[\], but expected at least one fold"),
+        ({"param_grid": []}, "expected at least one combination of parameters"),
+        ({"cv": [(np.arange(20), np.array([30, -1]))]}, "expected positions of samples, from 0 to 59"),
+        ({"cv": [(np.arange(20), np.array([30, 60]))]}, "expected positions of samples, from 0 to 59"),
+        ({"cv": [(np.ones(60, bool), np.ones(60, bool))]}, "expected positions of samples, from 0 to 59"),
+    ],
+)
+def test_folds_and_grids_that_make_no_sense_are_rejected(options, match):
+    rng = np.random.default_rng(0)
+    X, y, S = rng.normal(size=(60, 4)), np.arange(60) % 6, rng.normal(size=(7, 3))
+    with pytest.raises(UnseenError, match=match):
+        GZSLClassifierCV(LinearSV(S), **options).fit(X, y)
+
+
+def test_a_class_without_weight_is_unseen(small):
+    data, split = small
+    X, y = data.X[split.train], data.y[split.train]
+    gone, kept = y == y[0], y != y[0]
+    found = GZSLClassifierCV(LDA(data.prototypes), {"alpha": [0.1]}).fit(X, y, sample_weight=1.0 * kept)
+    expected = GZSLClassifierCV(LDA(data.prototypes), {"alpha": [0.1]}).fit(X[kept], y[kept])
+    assert gone.any() and not found.seen_[y[0]]
+    assert_array_equal(found.seen_, found.estimator_.seen_)
+    assert found.gamma_ == pytest.approx(expected.gamma_)
+
+
+def test_an_estimator_of_your_own_has_a_card_without_the_number_of_features():
+    class Plain(ClassifierMixin, BaseEstimator):
+        def __init__(self, prototypes=None, alpha=1.0):
+            self.prototypes, self.alpha = prototypes, alpha
+
+        def fit(self, X, y):
+            self.model_ = LinearSV(self.prototypes, alpha=self.alpha).fit(X, y)
+            self.classes_ = self.model_.classes_
+            return self
+
+        def similarity(self, X):
+            return self.model_.similarity(X)
+
+    rng = np.random.default_rng(0)
+    S, y = rng.normal(size=(8, 3)), np.arange(90) % 6
+    X = S[y] @ rng.normal(size=(3, 5)) + rng.normal(size=(90, 5))
+    card = GZSLClassifierCV(Plain(S), {"alpha": [0.1, 1.0]}).fit(X, y).card()
+    assert card.features is None and "None" not in str(card)

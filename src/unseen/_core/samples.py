@@ -75,4 +75,5 @@ def as_samples(
     weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
     if groups is not None and np.shape(groups) != labels.shape:
         raise UnseenError(f"groups has shape {np.shape(groups)}, expected {labels.shape}: one per sample.")
-    return TrainingSet(X, labels, None if groups is None else np.asarray(groups), weight, workspace)
+    samples = TrainingSet(X, labels, None if groups is None else np.asarray(groups), weight, workspace)
+    return samples if weight is None or weight.all() else samples.take(np.flatnonzero(weight))

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unseen._core.callbacks import FitCallbacks, with_callbacks
 from unseen._core.checks import warn_about
-from unseen._core.labels import LabelArray, label_positions
+from unseen._core.labels import LabelArray, label_positions, shortened
 from unseen._core.parallel import results
 from unseen._core.progress import progress
 from unseen._core.prototypes import as_prototypes
@@ -190,7 +190,9 @@ class GZSLClassifierCV(
         self._check()
         _check_classes(last_step(self.estimator), samples.y)
         params = _grid(self.estimator, self.param_grid)
+        expect("param_grid", self.param_grid, params, "at least one combination of parameters")
         folds = list(_folds(self.cv, samples))
+        expect("cv", self.cv, folds, "at least one fold")
         run = delayed(run_fold)
         tasks = [run(self.estimator, samples, fold, params, self.weights, keep=self._paper) for fold in folds]
         found = self._run("choosing parameters", tasks)
@@ -324,6 +326,13 @@ class GZSLClassifierCV(
         if self.seen_.all():
             raise UnseenError("There is no unseen class to calibrate for. Call add_classes first.")
         samples, held_out = as_samples(X, y, groups, sample_weight), self.held_out_
+        if held_out.rule == "given":
+            advice = "Fit with gamma='retention' to choose it for other classes."
+            raise UnseenError(f"gamma={self.gamma_:g} was given as a number. {advice}")
+        other = np.setxor1d(samples.y, self.classes_[self.seen_]).tolist()
+        if other:
+            some = shortened(list(map(str, other)), 5)
+            raise UnseenError(f"y must name all seen classes and no other, but differs in: {some}.")
         ((_, crossed),) = self._cross_fit(samples, [self.best_params_])
         held_out.rule, held_out.cross_fitted = "retention", crossed
         self.gamma_ = float(gamma_at_retention(crossed, held_out.retention, self.weights))
@@ -360,7 +369,11 @@ def _folds(cv: Any, samples: TrainingSet) -> Iterator[FoldIndices]:
     """Yield (train, validation) index arrays, each with seen and held-out classes in validation."""
     cv, y = GZSLFolds() if cv is None else GZSLFolds(int(cv)) if isinstance(cv, Integral) else cv, samples.y
     pairs: Iterable[FoldIndices] = cv.split(samples.X, y, samples.groups) if hasattr(cv, "split") else cv
-    for number, (train, validation) in enumerate(pairs):
+    for number, pair in enumerate(pairs):
+        train, validation = map(np.asarray, pair)
+        places = np.concatenate([train, validation])
+        valid = places.dtype.kind in "iu" and places.min() >= 0 and places.max() < len(y)
+        expect("cv", f"fold {number}", valid, f"positions of samples, from 0 to {len(y) - 1}")
         seen = np.isin(y[validation], y[train])
         for part, name in ((seen, "classes that are in train"), (~seen, "classes that are not in train")):
             if not part.any():
@@ -371,7 +384,7 @@ def _folds(cv: Any, samples: TrainingSet) -> Iterator[FoldIndices]:
         shared = np.intersect1d(train, validation)
         if shared.size:
             raise UnseenError(f"Sample {shared[0]} is in train and validation of fold {number}.")
-        yield np.asarray(train), np.asarray(validation)
+        yield train, validation
 
 
 def _summary(params: list[dict[str, Any]], curves: Sequence[Curves], means: Curves) -> dict[str, Any]:
