@@ -122,3 +122,31 @@ def test_unknown_method_is_answered_with_the_nearest():
     assert "Did you mean 'eszsl'?" in message(find_method, "eszl")
     assert "Cannot load method" in message(find_method, "nowhere:Method")
     assert find_method("unseen.methods.linear:LinearSV") is LinearSV
+
+
+@pytest.fixture
+def fitted() -> tuple[LinearSV, np.ndarray]:
+    rng = np.random.default_rng(0)
+    S, y = rng.normal(size=(6, 4)), np.repeat(np.arange(4), 5)
+    X = S[y] @ rng.normal(size=(4, 7))
+    return LinearSV(S).fit(X, y), X
+
+
+def test_candidates_may_be_a_mask(fitted):
+    model, X = fitted
+    expected = model.predict(X, candidates=[4, 5])
+    assert_array_equal(model.predict(X, candidates=~model.seen_), expected)
+    assert set(expected) <= {4, 5}
+    for wrong in ([], 4, {4, 5}):
+        with pytest.raises(UnseenError, match="expected a list of at least one class"):
+            model.predict(X, candidates=wrong)
+
+
+@pytest.mark.parametrize("classes", [[7], [7, 8, 9], [7, 7], ["a", "b"], [7, np.nan], 7, [[7, 8]]])
+def test_labels_of_new_classes_that_do_not_fit_change_nothing(fitted, classes):
+    model, X = fitted
+    before = model.similarity(X)
+    with pytest.raises(UnseenError, match="expected 2 different labels, numbers as those of the other"):
+        model.add_classes(np.eye(4)[:2], classes=classes)
+    assert_array_equal(model.similarity(X), before)
+    assert model.add_classes(np.eye(4)[:2], classes=[7, 9]).classes_.tolist()[-2:] == [7, 9]

@@ -148,3 +148,10 @@ def test_the_false_positive_rate_keeps_its_share():
     fpr, tpr, _ = roc_curve(np.repeat([1, 0], [1000, 400]), np.concatenate([positive, negative]))
     expected = fpr[np.searchsorted(tpr, 0.95)]
     assert false_positive_rate(positive, negative) == pytest.approx(expected, abs=0.01)
+
+
+def test_seen_classes_are_labels_and_no_mask():
+    y = np.array([0, 1, 2, 2])
+    with pytest.raises(UnseenError, match="expected a list of class labels"):
+        gzsl_accuracies(y, y, seen=np.array([True, True, False]))
+    assert gzsl_accuracies(y == 0, y == 0, seen=[True]).h == 100

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from unseen._core.blocks import MANY_CLASSES, BoolArray, FloatArray, IndexArray
-from unseen._core.labels import LabelArray, candidate_columns, check_labels, label_positions
+from unseen._core.labels import LabelArray, candidate_columns, check_labels, is_missing, label_positions
 from unseen._core.prototypes import Prototypes, align, as_prototypes, attribute_names, prototype_parts
 from unseen._core.representation import Documented
 from unseen._core.rows import Rows, as_rows
@@ -227,6 +227,12 @@ class ZeroShotClassifier(Documented, ClassifierMixin, BaseEstimator):  # type: i
             labels = np.asarray(classes)
         elif prototype_parts(prototypes).labels is None:
             labels = self._next_labels(len(S))
+        text = [part.dtype.kind in "OSTU" for part in (labels, self.classes_)]
+        distinct = labels.shape == (len(S),) == np.unique(labels).shape and not any(map(is_missing, labels))
+        expected = (
+            f"{len(S)} different labels, {'text' if text[1] else 'numbers'} as those of the other classes"
+        )
+        expect("classes", labels.tolist(), distinct and text[0] == text[1], expected)
         known = np.isin(labels, self.classes_)
         if known.any():
             raise UnseenError(f"Class {str(labels[known][0])!r} is already known. Give it another name.")

@@ -233,8 +233,11 @@ def gzsl_accuracies(
     >>> gzsl_accuracies(["cat", "cat", "owl"], ["cat", "owl", "owl"], seen=["cat"])
     Accuracies(unseen=100.0, seen=50.0, h=66.66666666666667)
     """
-    true, guess = np.asarray(y), np.asarray(predicted)
-    is_seen = np.isin(true, np.asarray(seen))
+    true, guess, known = np.asarray(y), np.asarray(predicted), np.asarray(seen)
+    expect(
+        "seen", seen, known.ndim and (known.dtype == bool) <= (true.dtype == bool), "a list of class labels"
+    )
+    is_seen = np.isin(true, known)
     expect_both_kinds(is_seen)
     U, S = (accuracy(true[part], guess[part], weights) for part in (~is_seen, is_seen))
     return Accuracies(U, S, harmonic_mean(U, S))

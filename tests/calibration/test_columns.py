@@ -110,3 +110,19 @@ def test_text_of_any_type_is_text():
     given = np.array(["dog", "cow"], dtype=np.dtypes.StringDType())
     assert find_columns(given, NAMES).tolist() == [2, 0]
     assert find_columns(["dog", "cow"], NAMES.astype(np.dtypes.StringDType())).tolist() == [2, 0]
+
+
+def test_a_series_is_matched_by_its_index_if_that_names_the_columns(problem):
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(SEEN)
+    shuffled = series.sort_values(kind="stable")
+    assert shuffled.index.tolist() != series.index.tolist()
+    for given in (series, shuffled, series.set_axis([7, 8, 9, 10])):
+        assert seen_columns(given, np.arange(4)).tolist() == SEEN.tolist()
+
+
+@pytest.mark.parametrize("gamma", [np.nan, "a", None])
+def test_a_curve_is_read_at_a_number(problem, gamma):
+    curve = SeenUnseenCurve.from_scores(*problem, SEEN)
+    with pytest.raises(UnseenError, match="but expected a number"):
+        curve.at(gamma)

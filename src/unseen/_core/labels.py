@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unseen._core.blocks import BoolArray, IndexArray
-from unseen.errors import UnseenError, did_you_mean
+from unseen.errors import UnseenError, did_you_mean, expect
 
 LabelArray = NDArray[Any]  # integers or strings
 Kind = Literal["seen", "unseen"]  # of a class, or of a sample by its class
@@ -169,10 +169,20 @@ def distinct_labels(y: LabelArray) -> LabelArray:
 
 
 def candidate_columns(classes: LabelArray, candidates: ArrayLike | None) -> IndexArray:
-    """Return the positions of the candidates in ``classes``; those of all classes for None."""
+    """Return the positions of the candidates in ``classes``; those of all classes for None.
+
+    Candidates are labels, or a mask with one entry per class.
+
+    >>> candidate_columns(np.array([4, 5, 6]), [False, True, True])
+    array([1, 2])
+    """
     if candidates is None:
         return np.arange(len(classes))
-    return label_positions(candidates, classes, "candidates")
+    given = np.asarray(candidates)
+    if given.dtype == bool and given.shape == classes.shape and classes.dtype != bool:
+        given = classes[given]
+    expect("candidates", candidates, given.ndim == 1 and given.size, "a list of at least one class")
+    return label_positions(given, classes, "candidates")
 
 
 def class_mask(index: Iterable[int] | IndexArray, n_classes: int) -> BoolArray:

@@ -84,7 +84,8 @@ def seen_columns(seen: Any, names: LabelArray) -> BoolArray:
     given, n_classes = _plain_labels(seen), len(names)
     if given.shape == (n_classes,) and given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all():
         mask, index = given.astype(bool, copy=False), getattr(seen, "index", None)
-        if index is None or callable(index) or _counts_up(index) or _counts_up(names):  # a list has a method
+        by_name = index is not None and not callable(index) and not _counts_up(index)  # a list has a method
+        if not by_name or (_counts_up(names) and set(np.asarray(index)) != set(names)):
             return mask
         return mask[find_columns(names, np.asarray(index), "scores")]
     if given.dtype == bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from unseen.calibration.display import SeenUnseenDisplay
 from unseen.calibration.goals import SAME_ACCURACY, Goal, OperatingPoint
 from unseen.calibration.maxima import ScoreMaxima, check_scores
 from unseen.calibration.segments import middle, segment_bounds, usable_segments
-from unseen.errors import UnseenError
+from unseen.errors import UnseenError, expect
 from unseen.metrics import Accuracies, area_under_curve, class_weights, expect_both_kinds, harmonic_mean
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ class SeenUnseenCurve:
 
     def at(self, gamma: float) -> Accuracies:
         """Return (A_U->C, A_S->C, harmonic mean) at one gamma, -inf and inf included."""
+        expect("gamma", gamma, isinstance(gamma, Real) and not np.isnan(gamma), "a number")
         # A prediction is unseen when gamma > d; at gamma = inf always.
         k = len(self.breakpoints) if gamma == np.inf else np.searchsorted(self.breakpoints, gamma)
         return Accuracies(float(self.unseen_curve[k]), float(self.seen_curve[k]), float(self.h_curve[k]))

@@ -96,8 +96,7 @@ class Prediction:
             if groups is not None:
                 found = groups.answer(p, confidence).label
             if threshold is not None:
-                unknown = -1 if found.dtype.kind == "i" else UNKNOWN
-                found = np.where(p.max(axis=1) < threshold, unknown, found)
+                found = np.where(p.max(axis=1) < threshold, unknown_label(found), found)
             labels.append(found)
         return np.concatenate(labels)
 
@@ -105,8 +104,9 @@ class Prediction:
         """Return the probability of the best class below which ``predict(X, reject=...)`` says unknown."""
         share = "a share of samples of known classes, at least 0 and below 1, such as 0.05"
         expect("reject", reject, 0 <= reject < 1, share)
-        if np.isin(UNKNOWN, self.classes_.astype(str)):
-            raise UnseenError(f"A class is called {UNKNOWN!r}, the label for none of the classes. Rename it.")
+        unknown = unknown_label(self.classes_)
+        if np.isin(str(unknown), self.classes_.astype(str)):
+            raise UnseenError(f"A class is called {unknown!r}, the label for none of the classes. Rename it.")
         return float(np.interp(reject, RATES, self._thresholds().rejection)) if reject else -np.inf
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
@@ -136,6 +136,11 @@ class Prediction:
                 "kind": np.where(self.seen_[top.ravel()], "seen", "unseen"),
             }
         )
+
+
+def unknown_label(labels: LabelArray) -> int | str:
+    """Return the label of samples of no class: -1 among integers."""
+    return -1 if labels.dtype.kind == "i" else UNKNOWN
 
 
 def probabilities(scores: FloatArray, temperature: float) -> FloatArray:
