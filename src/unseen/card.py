@@ -240,7 +240,7 @@ def describe_confidence(model: GZSLClassifierCV) -> dict[str, Any]:
         "temperature": model.temperature_,
         "ece": {kind: round(by_kind.ece, 4) for kind, by_kind in found.items()},
         "samples": {kind: int(by_kind.samples.sum()) for kind, by_kind in found.items()},
-        "auroc": None if rejection is None else round(rejection.auroc, 4),
+        "auroc": round(rejection.auroc, 4),
         "candidates": {kind: round(float(t), 6) for kind, t in zip(("seen", "unseen"), thresholds)},
     }
 
@@ -390,7 +390,7 @@ def _gamma_in_words(card: Card) -> str:
 def _confidence(facts: Mapping[str, Any]) -> dict[str, str]:
     errors = sorted(facts["ece"].items(), reverse=True)  # unseen first, also from a file with sorted keys
     ece = ", ".join(f"{kind} {100 * value:.1f} %" for kind, value in errors)
-    auroc = "" if facts["auroc"] is None else f"AUROC {facts['auroc']:.2f}, held-out classes as unknown"
+    auroc = f"AUROC {facts['auroc']:.2f}, held-out classes as unknown"
     sets = ", ".join(f"{kind} {value:.2g}" for kind, value in facts["candidates"].items())
     return {
         "probabilities": f"temperature {facts['temperature']:.4g} (calibration error on held-out: {ece})",

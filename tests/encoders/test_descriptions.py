@@ -138,8 +138,11 @@ def test_an_npz_of_prototypes_names_its_encoder(tmp_path):
     ("arrays", "message"),
     [
         ({"X": np.eye(2)}, "describes no classes"),
-        ({"prototypes": np.eye(2), "class_names": np.array(["a"])}, "expected one row of numbers per class"),
-        ({"prototypes": np.ones(2), "class_names": np.array(["a", "b"])}, "expected one row of numbers"),
+        (
+            {"prototypes": np.eye(2), "class_names": np.array(["a"])},
+            "1 class names and 2 names of attributes",
+        ),
+        ({"prototypes": np.ones(2), "class_names": np.array(["a", "b"])}, r"prototypes has shape \(2,\) but"),
     ],
 )
 def test_npz_files_that_describe_nothing(tmp_path, arrays, message):

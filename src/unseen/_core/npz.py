@@ -32,10 +32,8 @@ def check_fits(nbytes: int, what: str) -> None:
     """Reject an array that this machine has no memory for, before it is allocated."""
     memory = machine_memory()
     if nbytes > memory:
-        raise UnseenError(
-            f"{what} takes {nbytes / 1e9:.3g} GB, but this machine has {memory / 1e9:.3g} GB of memory. "
-            "Features in a folder as features.npy are read in place."
-        )
+        problem = f"{what} takes {nbytes / 1e9:.3g} GB, but this machine has {memory / 1e9:.3g} GB of memory"
+        raise UnseenError(f"{problem}. Features in a folder as features.npy are read in place.")
 
 
 def machine_memory() -> float:

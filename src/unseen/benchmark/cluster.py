@@ -134,10 +134,8 @@ def hand_over(experiment: Experiment) -> Experiment:
 def attempt_here(version: str, run: Run, experiment: Experiment, threads: int) -> Outcome:
     """Do a run on a worker; one that has joined meanwhile may have another version of this package."""
     if version != __version__:
-        raise UnseenError(
-            f"This is unseen {version}, but workers of the cluster have {__version__}. "
-            "Install the same version everywhere."
-        )
+        problem = f"This is unseen {version}, but workers of the cluster have {__version__}"
+        raise UnseenError(f"{problem}. Install the same version everywhere.")
     return attempt(run, experiment, threads)
 
 

@@ -18,6 +18,7 @@ from unseen._core.checks import Check
 from unseen._core.files import file_sha256
 from unseen._core.labels import class_mask, label_positions
 from unseen._core.npz import text_array
+from unseen._core.prototypes import Prototypes
 from unseen._core.rows import Rows, read_rows, release_pages
 from unseen.errors import UnseenError
 
@@ -243,12 +244,8 @@ def find_unusable(X: FloatArray) -> tuple[int, int, str] | None:
 
 def _check_classes(data: ZeroShotDataset) -> None:
     S, names = data.prototypes, data.class_names
-    if S.ndim != 2 or len(S) != len(names):
-        raise UnseenError(
-            f"prototypes has shape {S.shape} but there are {len(names)} class names. "
-            "Pass one prototype row per class."
-        )
     check_class_names(names)
+    Prototypes(np.array(names), data.attribute_names or (), S)  # checks their shape
     if found := find_unusable(S):
         row, column, problem = found
         raise UnseenError(

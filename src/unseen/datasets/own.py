@@ -51,10 +51,8 @@ def load_npz(
     """Return the data set in an ``.npz`` with ``X``, ``y``, ``prototypes`` and optional names and split."""
     content, held = read_npz(path, (*ESSENTIAL, *OPTIONAL)), npz_names(path)
     if not set(ESSENTIAL) & set(content):
-        raise UnseenError(
-            f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three. It holds: "
-            f"{', '.join(held) or 'nothing'}."
-        )
+        problem = f"{path} holds none of {', '.join(ESSENTIAL)}, expected all three. It holds"
+        raise UnseenError(f"{problem}: {', '.join(held) or 'nothing'}.")
     known = (*ESSENTIAL, *OPTIONAL, ENCODER_KEY, STAMPS_KEY)
     unused = [
         f"the file also holds {name!r}, which is not used.{did_you_mean(name, set(known) - set(held))}"

@@ -12,7 +12,7 @@ import numpy as np
 from unseen._core.blocks import FloatArray
 from unseen._core.csv_files import iterate_csv
 from unseen._core.npz import read_npz
-from unseen._core.prototypes import Encoder, Prototypes, align, combine
+from unseen._core.prototypes import Encoder, Prototypes, align, combine, number_rows, prototype_parts
 from unseen._core.tables import INDEX_NAMES, Table, counts_up, is_number, read_table
 from unseen.datasets.dataset import find_unusable
 from unseen.errors import UnseenError
@@ -64,10 +64,8 @@ def _naming_column(table: Table) -> str:
         return first
     if first in INDEX_NAMES or table.lines is None:  # Parquet has the row index at the end
         return text[0]
-    raise UnseenError(
-        f"{table.path}: the first column {first!r} holds numbers, expected the names of the classes. "
-        f"Move the column {text[0]!r} to the front."
-    )
+    problem = f"{table.path}: the first column {first!r} holds numbers, expected the names of the classes"
+    raise UnseenError(f"{problem}. Move the column {text[0]!r} to the front.")
 
 
 def _from_words(path: Path, names: list[str], words: list[str], encoder: Encoder | None) -> Prototypes:
@@ -108,10 +106,6 @@ def _read_npz_prototypes(path: Path) -> Prototypes:
     S, names = content.get("prototypes"), content.get("class_names")
     if S is None or names is None:
         raise UnseenError(f"{path} describes no classes, expected the arrays prototypes and class_names.")
-    if S.ndim != 2 or S.dtype.kind not in "fiub" or names.shape != (len(S),):
-        raise UnseenError(
-            f"{path} has prototypes of shape {S.shape} and {names.size} class names, expected one row of "
-            "numbers per class."
-        )
-    columns = content.get("attribute_names", np.arange(S.shape[1])).ravel()
-    return Prototypes(names.astype(str), tuple(map(str, columns)), S.astype(np.float64), (path,))
+    S = number_rows(prototype_parts(S))
+    columns = content.get("attribute_names", np.arange(S.shape[-1])).ravel()
+    return Prototypes(names.astype(str), tuple(map(str, columns)), S, (path,))

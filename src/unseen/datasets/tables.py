@@ -117,10 +117,8 @@ def find_features(wanted: Sequence[str], names: Sequence[str], where: str) -> li
     absent = [name for name in wanted if name not in set(names)]
     if absent:
         near = did_you_mean(absent[0], [name for name in names if name not in set(wanted)])
-        raise UnseenError(
-            f"{where} lacks {len(absent)} of the {len(wanted)} features that the model takes: "
-            f"{shortened(absent, 8)}.{near}"
-        )
+        problem = f"{where} lacks {len(absent)} of the {len(wanted)} features that the model takes"
+        raise UnseenError(f"{problem}: {shortened(absent, 8)}.{near}")
     return list(wanted)
 
 

@@ -82,10 +82,8 @@ def find_images(source: str | os.PathLike[str]) -> ImageFiles:
     if len(stray) == len(names):
         return ImageFiles(source, tuple(names))
     if stray:
-        raise UnseenError(
-            f"{str(source)!r} holds class folders and also the image {stray[0]!r} outside of them. "
-            "Move it into the folder of its class."
-        )
+        problem = f"{str(source)!r} holds class folders and also the image {stray[0]!r} outside of them"
+        raise UnseenError(f"{problem}. Move it into the folder of its class.")
     class_names, y = np.unique([name.split("/")[0] for name in names], return_inverse=True)
     return ImageFiles(source, tuple(names), y.astype(np.intp), tuple(class_names.tolist()))
 

@@ -136,7 +136,5 @@ def choose_onnx(names: Iterable[str], modality: Modality, variant: str | None, w
             others = ", ".join(f"--variant {name}" if name else "no --variant" for name in variants)
             wanted, near = (f"{stem}_{variant}", did_you_mean(variant, variants)) if variant else (stem, "")
             raise UnseenError(f"{where} has no {wanted}.onnx. Choose: {others}.{near}")
-    raise UnseenError(
-        f"{where} has {', '.join(known)}, expected {' or '.join(f'{stem}.onnx' for stem in stems)}. "
-        "Name the file itself."
-    )
+    problem = f"{where} has {', '.join(known)}, expected {' or '.join(f'{stem}.onnx' for stem in stems)}"
+    raise UnseenError(f"{problem}. Name the file itself.")

@@ -164,10 +164,8 @@ class ClosedForm(ZeroShotClassifier):
         if not is_dask(X) and (y is not None or hasattr(X, "shape")):
             return super()._gather(models, X, y, sample_weight, workspace)
         if sample_weight is not None:
-            raise UnseenError(
-                "sample_weight is for arrays, DataFrames and files. "
-                "Pass the weights of a block to partial_fit."
-            )
+            problem = "sample_weight is for arrays, DataFrames and files"
+            raise UnseenError(f"{problem}. Pass the weights of a block to partial_fit.")
         counters = {model.normalize: clone(model) for model in models}  # each scaling has its own moments
         if is_dask(X):
             for counter in counters.values():

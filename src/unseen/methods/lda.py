@@ -169,10 +169,8 @@ class LDA(ClosedForm):
 
     def _check_space(self, S: FloatArray, n_features: int) -> None:
         if self.anchor and self.prototypes is None:
-            raise UnseenError(
-                "anchor='prototype' needs prototypes in the space of the features, but none were given. "
-                "Pass embeddings of one space, or leave anchor out."
-            )
+            problem = "anchor='prototype' needs prototypes in the space of the features, but none were given"
+            raise UnseenError(f"{problem}. Pass embeddings of one space, or leave anchor out.")
         super()._check_space(S, n_features)
 
     # ---- fitting -----------------------------------------------------------------------------------------
@@ -210,10 +208,8 @@ class LDA(ClosedForm):
     def _add(self, new: Moments) -> Self:
         again = np.flatnonzero(new.count[vars(self).get("sample_classes_", slice(0))])
         if len(again):
-            raise UnseenError(
-                f"Class {str(self.classes_[self.sample_classes_[again[0]]])!r} has samples from add_classes. "
-                "Call partial_fit on a new model, with all samples of the class."
-            )
+            got = f"Class {str(self.classes_[self.sample_classes_[again[0]]])!r} has samples from add_classes"
+            raise UnseenError(f"{got}. Call partial_fit on a new model, with all samples of the class.")
         return super()._add(new)
 
     # ---- rows ----------------------------------------------------------------------------------------------
@@ -259,10 +255,8 @@ class LDA(ClosedForm):
         self, labels: LabelArray, S: FloatArray, X: Any, y: Any
     ) -> tuple[FloatArray, FloatArray]:
         if self.kappa == np.inf:
-            raise UnseenError(
-                "With kappa=inf descriptions alone count, so samples of new classes have no effect. "
-                "Choose a finite kappa, or leave X and y out."
-            )
+            problem = "With kappa=inf descriptions alone count, so samples of new classes have no effect"
+            raise UnseenError(f"{problem}. Choose a finite kappa, or leave X and y out.")
         X = self.check_samples(X)
         index = label_positions(y, labels, lacks="is not among the new classes")
         check_consistent_length(X, index)

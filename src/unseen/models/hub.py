@@ -21,10 +21,8 @@ def fetch_model(reference: str) -> Path:
 
     def choose(names: Sequence[str]) -> list[str]:
         if MODEL_FILE not in names:
-            raise UnseenError(
-                f"{reference} has no {MODEL_FILE}, so it is not a model of unseen. Upload one with: "
-                f"unseen push MODEL {reference} --license NAME"
-            )
+            problem = f"{reference} has no {MODEL_FILE}, so it is not a model of unseen. Upload one with"
+            raise UnseenError(f"{problem}: unseen push MODEL {reference} --license NAME")
         return [MODEL_FILE]
 
     folder, _ = fetch_files(reference, choose, cached=[MODEL_FILE])

@@ -193,7 +193,5 @@ def _check_width(network: ImageNetwork, shape: Sequence[int | None], layer: Line
     channels = 1 if len(shape) == 4 and network.layout == "NCHW" else -1
     width = shape[channels] if len(shape) in (2, 3, 4) else None
     if width is not None and width != expected:
-        raise UnseenError(
-            f"{network.file.name} gives {width} features, but the model takes {expected}. "
-            "Give the backbone that the features were extracted with."
-        )
+        problem = f"{network.file.name} gives {width} features, but the model takes {expected}"
+        raise UnseenError(f"{problem}. Give the backbone that the features were extracted with.")

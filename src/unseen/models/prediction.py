@@ -218,10 +218,8 @@ def predict_tables(
 def selected(model: ZeroShotClassifier | PredictionT) -> PredictionT:
     """Return the model if held-out samples have calibrated it."""
     if not isinstance(model, Prediction):
-        raise UnseenError(
-            f"{type(model).__name__} has no calibration and no thresholds, because nothing was held out. "
-            "Fit the model with unseen fit or GZSLClassifierCV."
-        )
+        problem = f"{type(model).__name__} has no calibration and no thresholds, because nothing was held out"
+        raise UnseenError(f"{problem}. Fit the model with unseen fit or GZSLClassifierCV.")
     return model
 
 
@@ -229,10 +227,8 @@ def check_width(model: AnyModel, width: int, name: str) -> None:
     """Reject features that the model was not fitted for."""
     expected = model.coef_.shape[1]
     if width != expected:
-        raise UnseenError(
-            f"{name} has {width} features per sample, but the model takes {expected}. "
-            "Extract them with the backbone that the model was fitted with."
-        )
+        problem = f"{name} has {width} features per sample, but the model takes {expected}"
+        raise UnseenError(f"{problem}. Extract them with the backbone that the model was fitted with.")
 
 
 def _best(model: AnyModel, scores: FloatArray, p: FloatArray, top: int) -> Columns:

@@ -264,7 +264,7 @@ class HeldOut:
     cross_fitted: Trial | None = None  # held-out samples of the seen classes, among all present classes
     retention: float = 1.0  # share of right predictions for seen samples that the best trade-off keeps
     ratio: float = 1.0  # temperature of all held-out samples, relative to that of the seen classes alone
-    rejection: Rejection | None = None  # thresholds for samples of no described class
+    rejection: Rejection = Rejection(0.5, RATES, RATES)  # thresholds for samples of no described class
     reliability: dict[str, Reliability] = field(default_factory=dict)  # of held-out samples, by kind
     sets: dict[str, FloatArray] = field(default_factory=dict)  # thresholds for sets of candidates, by kind
     facts: dict[str, Any] = field(default_factory=dict)  # what else the card says
@@ -294,8 +294,7 @@ class HeldOut:
         """Carry temperature and thresholds to other cross-fitted samples; return the temperature."""
         crossed = self._cross_fitted(gamma)
         temperature = self.ratio * fit_temperature(crossed)
-        if self.rejection is not None:
-            self.rejection = self.rejection.carried_to(crossed, temperature)
+        self.rejection = self.rejection.carried_to(crossed, temperature)
         self._measure_seen(crossed, temperature)
         return temperature
 

@@ -326,13 +326,9 @@ class GZSLClassifierCV(
         if self.seen_.all():
             raise UnseenError("There is no unseen class to calibrate for. Call add_classes first.")
         samples, held_out = as_samples(X, y, groups, sample_weight), self.held_out_
-        if held_out.rule == "given":
-            advice = "Fit with gamma='retention' to choose it for other classes."
-            raise UnseenError(f"gamma={self.gamma_:g} was given as a number. {advice}")
-        other = np.setxor1d(samples.y, self.classes_[self.seen_]).tolist()
-        if other:
-            some = shortened(list(map(str, other)), 5)
-            raise UnseenError(f"y must name all seen classes and no other, but differs in: {some}.")
+        expect("gamma", self.gamma_, held_out.rule != "given", "a rule that chooses it, such as 'retention'")
+        other = shortened(list(map(str, np.setxor1d(samples.y, self.classes_[self.seen_]))), 5)
+        expect("y", other, not other, "samples of all seen classes and of no other")
         ((_, crossed),) = self._cross_fit(samples, [self.best_params_])
         held_out.rule, held_out.cross_fitted = "retention", crossed
         self.gamma_ = float(gamma_at_retention(crossed, held_out.retention, self.weights))
@@ -377,10 +373,8 @@ def _folds(cv: Any, samples: TrainingSet) -> Iterator[FoldIndices]:
         seen = np.isin(y[validation], y[train])
         for part, name in ((seen, "classes that are in train"), (~seen, "classes that are not in train")):
             if not part.any():
-                raise UnseenError(
-                    f"Validation part {number} has no sample of {name}. Calibration compares both: have at "
-                    "least two samples per class, and make folds with GZSLFolds or make_split."
-                )
+                got = f"Validation part {number} has no sample of {name}. Calibration compares both"
+                raise UnseenError(f"{got}: use GZSLFolds, two samples per class or more, and small groups.")
         shared = np.intersect1d(train, validation)
         if shared.size:
             raise UnseenError(f"Sample {shared[0]} is in train and validation of fold {number}.")
