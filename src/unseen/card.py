@@ -17,7 +17,7 @@ from unseen.calibration.prediction import class_thresholds
 from unseen.datasets.checks import check_training
 from unseen.errors import UnseenError
 from unseen.metrics import harmonic_mean, percentile_interval
-from unseen.selection.gamma import finest_share, gamma_at_retention, retention_at, seen_alone
+from unseen.selection.gamma import SHARES, finest_share, gamma_at_retention, retention_at, seen_alone
 from unseen.selection.rehearsal import N_PARTS, Trial
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ def trade_off(model: GZSLClassifierCV) -> list[Mapping[str, Any]]:
     points: dict[str, Mapping[str, Any]] = {}  # by the option of ``unseen fit`` that chooses it
     held_out, most = model.held_out_, 100.0  # more seen accuracy than held-out samples show is no goal
     if held_out.cross_fitted is not None:
-        most = seen_alone(held_out.cross_fitted, model.weights) * finest_share(held_out.rehearsals)
+        share = SHARES[finest_share(held_out.rehearsals) >= SHARES][0]
+        most = seen_alone(held_out.cross_fitted, model.weights) * share
     for gamma in _gammas_between(model):
         seen, unseen = held_out_counts(model, gamma)
         S = 100 * float(np.mean(np.concatenate([c.share for c in seen])))

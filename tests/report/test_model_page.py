@@ -149,6 +149,14 @@ def test_the_curve_passes_through_the_numbers_of_the_card(model):
     )
 
 
+def test_the_area_is_that_of_the_whole_curve(model, data):
+    curves = describe_model(model, "m", data)["explorer"]["models"]
+    for curve in curves.values():
+        U, S = np.array(curve["unseen"]) / 100, np.array(curve["seen"]) / 100
+        # S falls as U rises: the area holds every rectangle, and lies in that of both maxima
+        assert (U * S).max() - 1e-9 <= curve["ausuc"] <= U.max() * S.max() + 1e-9
+
+
 def test_measured_accuracies_are_those_of_evaluate(model, data):
     tested = score_samples(model, data)
     curve = measured_curve(model, tested, np.array([model.gamma_]))

@@ -257,12 +257,14 @@ def make_curve(
     seen = np.array([mean_percent(np.concatenate([part.share for part in parts])) for parts, _ in counts])
     unseen = np.array([np.mean([mean_percent(part.share) for part in parts]) for _, parts in counts])
     order = np.argsort(unseen, kind="stable")
+    # all of the seen accuracy is retained down to U = 0, which no rehearsal has to reach
+    U, S = np.append(0, unseen[order]), np.append(seen.max(), seen[order])
     return {
         "gammas": gammas.tolist(),
         "breakpoints": ((gammas[1:] + gammas[:-1]) / 2).tolist(),
         "unseen": unseen.tolist(),
         "seen": seen.tolist(),
-        "ausuc": area_under_curve(unseen[order], seen[order]),
+        "ausuc": area_under_curve(U, S),
         "best": float(gammas[int(np.argmax(harmonic_mean(unseen, seen)))]),
         "by_class": by_class,  # the accuracies at each gamma
     }
