@@ -234,9 +234,8 @@ def gzsl_accuracies(
     Accuracies(unseen=100.0, seen=50.0, h=66.66666666666667)
     """
     true, guess, known = np.asarray(y), np.asarray(predicted), np.asarray(seen)
-    expect(
-        "seen", seen, known.ndim and (known.dtype == bool) <= (true.dtype == bool), "a list of class labels"
-    )
+    is_mask = known.dtype == bool and true.dtype != bool
+    expect("seen", seen, known.ndim and not is_mask, "a list of class labels")
     is_seen = np.isin(true, known)
     expect_both_kinds(is_seen)
     U, S = (accuracy(true[part], guess[part], weights) for part in (~is_seen, is_seen))

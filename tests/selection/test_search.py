@@ -348,21 +348,6 @@ def test_a_class_without_weight_is_unseen(small):
     assert found.gamma_ == pytest.approx(expected.gamma_)
 
 
-def test_an_estimator_of_your_own_has_a_card_without_the_number_of_features():
-    class Plain(ClassifierMixin, BaseEstimator):
-        def __init__(self, prototypes=None, alpha=1.0):
-            self.prototypes, self.alpha = prototypes, alpha
-
-        def fit(self, X, y):
-            self.model_ = LinearSV(self.prototypes, alpha=self.alpha).fit(X, y)
-            self.classes_ = self.model_.classes_
-            return self
-
-        def similarity(self, X):
-            return self.model_.similarity(X)
-
-    rng = np.random.default_rng(0)
-    S, y = rng.normal(size=(8, 3)), np.arange(90) % 6
-    X = S[y] @ rng.normal(size=(3, 5)) + rng.normal(size=(90, 5))
-    card = GZSLClassifierCV(Plain(S), {"alpha": [0.1, 1.0]}).fit(X, y).card()
+def test_an_estimator_of_your_own_has_a_card_without_the_number_of_features(small):
+    card = fit(small, PlainLinearSV, {"alpha": [0.1, 1.0]}).card()
     assert card.features is None and "None" not in str(card)

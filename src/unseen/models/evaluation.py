@@ -249,11 +249,9 @@ def _class_results(
 def _notes(data: ZeroShotDataset, facts: Mapping[str, Any]) -> list[str]:
     if data.test_seen is not None or data.name != facts.get("data"):
         return []
-    fitted = (
-        f"the model was fitted on data called {data.name!r}, which has no seen test set. If it was trained"
-    )
+    fitted = f"the model was fitted on data called {data.name!r}, which has no seen test set"
     advice = "evaluate on other samples, or set some apart (test_seen)."
-    return [f"{fitted} on these samples, S and H are too high: {advice}"]
+    return [f"{fitted}. If it was trained on these samples, S and H are too high: {advice}"]
 
 
 # ---- text ---------------------------------------------------------------------------------------------
