@@ -320,7 +320,7 @@ class GZSLClassifierCV(
     ) -> Self:
         """Choose gamma again for the present classes, with the retention that selection has chosen.
 
-        X and y are the training samples, or other samples of the seen classes; the rest is as for ``fit``.
+        X and y are the training samples, or others of all seen classes; the rest is as for ``fit``.
         """
         check_is_fitted(self, "gamma_")
         if self.seen_.all():
